@@ -1,0 +1,26 @@
+# `make check` is what continuous integration runs, and what must be green at each commit.
+PYTHON ?= python
+
+.PHONY: check format lint types imports test test-fast
+
+check: lint types imports test
+
+format:
+	$(PYTHON) -m ruff format .
+	$(PYTHON) -m ruff check --fix .
+
+lint:
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m ruff check .
+
+types:
+	$(PYTHON) -m mypy
+
+imports:
+	$(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()"
+
+test:
+	$(PYTHON) -m pytest
+
+test-fast:
+	$(PYTHON) -m pytest -m "not slow"

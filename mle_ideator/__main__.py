@@ -1,0 +1,5 @@
+"""`python -m mle_ideator`."""
+
+from mle_ideator.cli import main
+
+main()

@@ -1,0 +1,51 @@
+"""Reading what agent code wrote: regular files only, no links followed, size bounded."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+Signature = tuple[int, int, int, int]
+
+
+def signature(path: Path) -> Signature | None:
+    """Changes whenever the file is written, even with the same bytes. `None` if it is not there.
+
+    The change time can not be set by the owner of a file, unlike the modification time.
+    """
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def read_regular(path: Path, max_bytes: int) -> bytes | None:
+    """The bytes of a regular file, or `None` if it is none, is missing, or is larger.
+
+    Never blocks on a FIFO, never follows a link out of the workspace, never reads a device.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            content = file.read(max_bytes + 1)
+    finally:
+        os.close(descriptor)
+    return content if len(content) <= max_bytes else None
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file whole, whatever stood there before: never through a link, never half."""
+    part = path.with_name(f".{path.name}.part")
+    part.unlink(missing_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    part.replace(path)

@@ -1,0 +1,159 @@
+"""Everything that happened in a session, one JSON line an event, in order, never rewritten.
+
+The journal is the only source of truth: console, report, summary and training states are read from
+it. Each event reaches the file before the session goes on, so a killed run keeps all but the event
+that was being written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from mle_ideator.errors import UsageError
+from mle_ideator.types import (
+    Decision,
+    Grade,
+    Outcome,
+    SandboxInfo,
+    Scores,
+    Solution,
+    Step,
+    Task,
+    Usage,
+    Value,
+)
+
+
+class Started(Value, frozen=True, tag="started", kw_only=True):
+    """The session begins."""
+
+    version: str
+    started_at: str
+    """UTC, ISO 8601."""
+    config: dict[str, Any]
+    task: Task
+    sandbox: SandboxInfo
+
+
+class Decided(Value, frozen=True, tag="decided", kw_only=True):
+    """The implementer chose an action; it is about to be carried out."""
+
+    at_s: float
+    step: int
+    decision: Decision
+
+
+class Stepped(Value, frozen=True, tag="stepped", kw_only=True):
+    """An action was carried out."""
+
+    at_s: float
+    step: Step
+    ideator_usage: Usage = Usage()
+
+
+class Solved(Value, frozen=True, tag="solved", kw_only=True):
+    """A step made a valid solution."""
+
+    at_s: float
+    solution: Solution
+    remarks: tuple[str, ...] = ()
+    best: bool
+    """Is it the best one so far, under the selection policy?"""
+
+
+class Rejected(Value, frozen=True, tag="rejected", kw_only=True):
+    """A step wrote a submission that is not valid."""
+
+    at_s: float
+    step: int
+    grade: Grade
+
+
+class Warned(Value, frozen=True, tag="warned", kw_only=True):
+    """Something that the reader should know and that did not end the session."""
+
+    at_s: float
+    message: str
+
+
+class Rerun(Value, frozen=True, tag="rerun", kw_only=True):
+    """A solution was run again in a clean sandbox."""
+
+    at_s: float
+    solution: int
+    reproduced: bool
+    """It ran to its end, and its submission is valid."""
+    scores: Scores = Scores()
+    detail: str = ""
+
+
+class Ended(Value, frozen=True, tag="ended", kw_only=True):
+    """The session is over."""
+
+    at_s: float
+    outcome: Outcome
+    solution: int | None
+    """Number of the final solution."""
+    detail: str = ""
+
+
+Event = Started | Decided | Stepped | Solved | Rejected | Warned | Rerun | Ended
+Listener = Callable[[Event], None]
+FILE = "journal.jsonl"
+
+
+class Journal:
+    """Appends events to a file and tells listeners of them."""
+
+    def __init__(self, path: Path, listeners: Iterable[Listener] = ()) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        self._file = os.open(path, flags, 0o600)
+        self._listeners = tuple(listeners)
+
+    def append(self, event: Event) -> None:
+        line = memoryview(msgspec.json.encode(event) + b"\n")
+        while line:
+            line = line[os.write(self._file, line) :]
+        for listener in self._listeners:
+            listener(event)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def read_journal(run: Path) -> list[Event]:
+    """All events of a run folder (or of the journal file itself).
+
+    A last line that was cut by a crash is left out; any other unreadable line is a `UsageError`.
+    """
+    path = run / FILE if run.is_dir() else run
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise UsageError(f"{run} holds no journal of a run ({error.strerror}).") from error
+    events = []
+    for number, line in enumerate(lines[:-1], start=1):
+        try:
+            events.append(msgspec.json.decode(line, type=Event))
+        except msgspec.MsgspecError as error:
+            raise UsageError(f"{path}, line {number} is no event: {error}.") from error
+    if not events or not isinstance(events[0], Started):
+        raise UsageError(f"{path} does not begin with the start of a session.")
+    return events

@@ -1,0 +1,327 @@
+"""The loop: an implementer acts on a task, an ideator is asked, solutions are judged.
+
+`run_session` is the only loop. It reads nothing of agents but their answers and remembers nothing
+that is not in the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from mle_ideator import __version__
+from mle_ideator import journal as log
+from mle_ideator.config import RunConfig
+from mle_ideator.errors import AgentError, MleIdeatorError
+from mle_ideator.journal import Journal
+from mle_ideator.limits import Clock
+from mle_ideator.prompts import render
+from mle_ideator.protocols import (
+    Grader,
+    Ideator,
+    Implementer,
+    Sandbox,
+    SandboxFactory,
+    SandboxRequest,
+)
+from mle_ideator.solutions import Solutions, Workspace, beats, ranked
+from mle_ideator.types import (
+    Execute,
+    Finish,
+    HelpState,
+    Idea,
+    Malformed,
+    Observation,
+    Outcome,
+    Proposal,
+    Remaining,
+    Scores,
+    SeekHelp,
+    Situation,
+    Solution,
+    Step,
+    Task,
+    Usage,
+)
+
+T = TypeVar("T")
+RERUNS = 3
+"""How many solutions are tried, best first, until one runs in a clean sandbox."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Who works on what, with what, and where."""
+
+    task: Task
+    grader: Grader
+    implementer: Implementer
+    ideator: Ideator
+    sandbox: SandboxFactory
+    folder: Path
+    config: RunConfig
+
+    def open_sandbox(self, workspace: Path) -> Sandbox:
+        workspace.mkdir(parents=True)
+        request = SandboxRequest(
+            workspace=str(workspace), inputs=self.task.inputs, masked=self.task.masked
+        )
+        return self.sandbox(request)
+
+
+async def run_session(setup: Setup, journal: Journal) -> log.Ended:
+    """Run one session to its end, and its final solution once more in a clean sandbox.
+
+    Raises `RuntimeFailure` if the runtime broke, and `CancelledError` if it was cancelled; the
+    journal then ends with the outcome all the same, and what was solved is kept.
+    """
+    loop = _Loop(setup, journal, Clock(setup.config.limits))
+    try:
+        outcome = await loop.run()
+        final = await loop.rerun_best()
+        return loop.end(outcome, final)
+    except asyncio.CancelledError:
+        loop.end("interrupted", loop.best)
+        raise
+    except Exception as error:
+        loop.end("failed", loop.best, str(error) or type(error).__name__)
+        raise
+
+
+@dataclass
+class _Loop:
+    setup: Setup
+    journal: Journal
+    clock: Clock
+    trajectory: list[Step] = field(default_factory=list)
+    solutions: list[Solution] = field(default_factory=list)
+    best: Solution | None = None
+    help_requests: int = 0
+
+    async def run(self) -> Outcome:
+        folder = self.setup.folder / "workspace"
+        async with self.setup.open_sandbox(folder) as sandbox:
+            self.sandbox = sandbox
+            self.workspace = Workspace(folder)
+            self.store = Solutions(
+                self.setup.folder / "solutions", self.setup.grader, self.setup.task.metric
+            )
+            self._start()
+            while True:
+                remaining = self.clock.remaining(len(self.trajectory), self.help_requests)
+                if remaining.steps <= 0:
+                    return "steps"
+                if remaining.seconds <= 0:
+                    return "time"
+                try:
+                    finished = await self._step(remaining)
+                except TimeoutError:
+                    return "time"
+                if finished:
+                    return "finished"
+
+    async def _step(self, remaining: Remaining) -> bool:
+        situation = self._situation(remaining)
+        decision = await self._answer(
+            "implementer", remaining, self.setup.implementer.act(situation)
+        )
+        number = len(self.trajectory) + 1
+        self.journal.append(log.Decided(at_s=self.clock.elapsed_s, step=number, decision=decision))
+        idea, solution, usage = None, None, Usage()
+        match decision.action:
+            case Execute() as action:
+                observation, solution = await self._execute(action, number, remaining)
+            case SeekHelp(request=request):
+                state = HelpState(situation, request)
+                observation, idea, usage = await self._seek_help(state, remaining)
+            case Malformed(reason=reason):
+                observation = Observation(text=render("session/malformed", reason=reason))
+            case Finish():
+                observation = Observation(text="[runtime] The session ends here.")
+        step = Step(
+            number=number,
+            action=decision.action,
+            thought=decision.thought,
+            observation=observation,
+            idea=idea,
+            solution=solution,
+        )
+        self.trajectory.append(step)
+        self.journal.append(log.Stepped(at_s=self.clock.elapsed_s, step=step, ideator_usage=usage))
+        return isinstance(decision.action, Finish)
+
+    # ------------------------------------------------------------------------------ actions
+
+    async def _execute(
+        self, action: Execute, number: int, remaining: Remaining
+    ) -> tuple[Observation, int | None]:
+        execution = await self.sandbox.execute(action, remaining.step_seconds)
+        solution, grade = None, None
+        if self.workspace.submission_written():
+            solution, grade = await asyncio.to_thread(
+                self.store.capture,
+                self.workspace,
+                len(self.solutions) + 1,
+                number,
+                execution.text,
+            )
+        if solution and grade:
+            self.clock.solution_took(execution.duration_s)
+            self._accept(solution, tuple(remark.message for remark in grade.remarks))
+        elif grade:
+            self.journal.append(log.Rejected(at_s=self.clock.elapsed_s, step=number, grade=grade))
+        text = render(
+            "session/observation",
+            execution=execution,
+            solution=solution and solution.as_agents_see_it(self.setup.task),
+            grade=grade,
+            best=_number(self.best),
+        )
+        observation = Observation(
+            text=text,
+            status=execution.status,
+            duration_s=execution.duration_s,
+            dropped_chars=execution.dropped_chars,
+        )
+        return observation, _number(solution)
+
+    def _accept(self, solution: Solution, remarks: tuple[str, ...]) -> None:
+        config, task = self.setup.config, self.setup.task
+        self.solutions.append(solution)
+        is_best = beats(solution, self.best, config.selection, task.min_delta)
+        if is_best:
+            self.best = solution
+        self.journal.append(
+            log.Solved(at_s=self.clock.elapsed_s, solution=solution, remarks=remarks, best=is_best)
+        )
+
+    async def _seek_help(
+        self, state: HelpState, remaining: Remaining
+    ) -> tuple[Observation, Idea | None, Usage]:
+        if remaining.help_requests <= 0:
+            return _no_idea("no help requests are left"), None, Usage()
+        self.help_requests += 1
+        try:
+            proposal = await self._answer("ideator", remaining, self.setup.ideator.propose(state))
+        except AgentError as error:
+            self._warn(f"the ideator failed, the session goes on without help: {error}")
+            return _no_idea("the ideator can not be reached"), None, Usage(calls=1)
+        return self._told(proposal), proposal.idea, proposal.usage
+
+    def _told(self, proposal: Proposal) -> Observation:
+        idea = proposal.idea
+        if idea is None:
+            return _no_idea(proposal.reason)
+        wanted = idea.reverts_to
+        back = next((s for s in self.solutions if s.number == wanted), None)
+        if back:
+            self.workspace.restore(back.code)
+        restored = _number(back)
+        return Observation(text=render("session/idea", idea=idea, restored=restored), status="idea")
+
+    async def _answer(self, agent: str, remaining: Remaining, answer: Awaitable[T]) -> T:
+        """An agent's answer, `TimeoutError` when the session's time is over, or `AgentError`."""
+        try:
+            async with asyncio.timeout(remaining.seconds) as deadline:
+                return await answer
+        except MleIdeatorError:
+            raise
+        except Exception as error:
+            if deadline.expired():
+                raise
+            raise AgentError(f"the {agent} broke: {type(error).__name__}: {error}") from error
+
+    # --------------------------------------------------------------------------- start, end
+
+    def _start(self) -> None:
+        self.journal.append(
+            log.Started(
+                version=__version__,
+                started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+                config=msgspec.to_builtins(self.setup.config),
+                task=self.setup.task,
+                sandbox=self.sandbox.info,
+            )
+        )
+
+    def _situation(self, remaining: Remaining) -> Situation:
+        task = self.setup.task
+        return Situation(
+            task=msgspec.structs.replace(task, baseline=Scores(public=task.baseline.public)),
+            trajectory=tuple(self.trajectory),
+            solutions=tuple(solution.as_agents_see_it(task) for solution in self.solutions),
+            best=_number(self.best),
+            code=self.workspace.code,
+            remaining=remaining,
+            sandbox=self.sandbox.info,
+            seed=self.setup.config.seed,
+        )
+
+    async def rerun_best(self) -> Solution | None:
+        """The best solution that a clean sandbox reproduces; the best one if none does."""
+        config, task = self.setup.config, self.setup.task
+        order = ranked(self.solutions, config.selection, task.min_delta)
+        for solution in order[:RERUNS]:
+            if self.clock.left_s <= 1:
+                self._warn("no time was left to run the final solution again")
+                break
+            if await self._reproduces(solution):
+                return solution
+        if order:
+            self._warn(f"solution #{order[0].number} is final, but was not reproduced")
+        return order[0] if order else None
+
+    async def _reproduces(self, solution: Solution) -> bool:
+        folder = self.setup.folder / "rerun" / f"workspace-{solution.number:03d}"
+        async with self.setup.open_sandbox(folder) as sandbox:
+            workspace = Workspace(folder)
+            workspace.restore(solution.code)
+            execution = await sandbox.execute(
+                Execute("bash", "python solution.py"), self.clock.left_s
+            )
+            store = Solutions(
+                self.setup.folder / "rerun", self.setup.grader, self.setup.task.metric
+            )
+            again, grade = await asyncio.to_thread(
+                store.capture, workspace, solution.number, solution.step, execution.text
+            )
+        ran = execution.status == "ok"
+        reproduced = ran and again is not None
+        problems = "; ".join(problem.message for problem in grade.problems)
+        self.journal.append(
+            log.Rerun(
+                at_s=self.clock.elapsed_s,
+                solution=solution.number,
+                reproduced=reproduced,
+                scores=again.scores if again else Scores(),
+                detail=problems if ran else f"{execution.text[-2000:]}\n{execution.note}".strip(),
+            )
+        )
+        return reproduced
+
+    def end(self, outcome: Outcome, final: Solution | None, detail: str = "") -> log.Ended:
+        ended = log.Ended(
+            at_s=self.clock.elapsed_s,
+            outcome=outcome,
+            solution=_number(final),
+            detail=detail,
+        )
+        self.journal.append(ended)
+        return ended
+
+    def _warn(self, message: str) -> None:
+        self.journal.append(log.Warned(at_s=self.clock.elapsed_s, message=message))
+
+
+def _no_idea(reason: str) -> Observation:
+    return Observation(text=render("session/no_idea", reason=reason), status="no_idea")
+
+
+def _number(solution: Solution | None) -> int | None:
+    return solution.number if solution else None

@@ -1,0 +1,270 @@
+"""The loop, with real kernels: what is credited, what is refused, how it ends."""
+
+import asyncio
+import json
+import os
+
+import pytest
+
+from mle_ideator.errors import AgentError, GradingError
+from mle_ideator.ideators.null import NullIdeator
+from mle_ideator.journal import FILE, Journal, read_journal
+from mle_ideator.limits import Limits
+from mle_ideator.results import record_of, write_results
+from mle_ideator.types import (
+    Decision,
+    Execute,
+    Finish,
+    HelpRequest,
+    Idea,
+    Malformed,
+    Proposal,
+    SeekHelp,
+)
+from tests.conftest import writes_and_runs
+
+HELP = SeekHelp(HelpRequest("stuck", "two attempts", "a better score"))
+
+
+class Plays:
+    """An implementer that plays actions and keeps the situations it saw."""
+
+    def __init__(self, *actions):
+        self.actions = actions
+        self.saw = []
+
+    async def act(self, situation):
+        self.saw.append(situation)
+        number = len(situation.trajectory)
+        action = self.actions[number] if number < len(self.actions) else Finish("done")
+        return Decision(Execute("python", action) if isinstance(action, str) else action)
+
+
+class Says:
+    """An ideator that answers with what it was made with, raising exceptions."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    async def propose(self, state):
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return Proposal(self.answer)
+
+
+NO_HELP = NullIdeator()
+
+
+async def test_a_solution_is_graded_kept_and_run_again(play, folder_of_run):
+    record = await play(Plays(writes_and_runs(1), writes_and_runs(1.9)), NO_HELP)
+    assert [s.step for s in record.solutions] == [1, 2]
+    assert [s.scores.validation.value for s in record.solutions] == pytest.approx([1, 0.1])
+    assert record.bests == (1, 2)
+    assert record.final.number == 2
+    assert record.ended.outcome == "finished"
+    assert record.reproduced.scores.public == record.final.scores.public
+    summary = write_results(folder_of_run, record)
+    assert summary.best.solution == str(folder_of_run / "solution.py")
+    assert "* 1.9" in (folder_of_run / "solution.py").read_text()
+    assert (folder_of_run / "submission.csv").read_text().startswith("id,y\nb0,0.0\nb1,1.9\n")
+    assert json.loads((folder_of_run / "summary.json").read_text())["outcome"] == "finished"
+
+
+async def test_a_worse_solution_does_not_become_final(play):
+    record = await play(Plays(writes_and_runs(2), writes_and_runs(5)), NO_HELP)
+    assert record.bests == (1,)
+    assert record.final.number == 1
+
+
+async def test_a_stale_submission_is_never_credited_to_a_later_step(play):
+    actions = Plays(writes_and_runs(1), "print('Validation score: 0.0')", "1 / 0")
+    record = await play(actions, NO_HELP)
+    assert [step.solution for step in record.steps] == [1, None, None, None]
+    assert len(record.solutions) == 1
+
+
+async def test_the_same_submission_written_again_is_a_new_solution(play):
+    record = await play(Plays(writes_and_runs(1), writes_and_runs(1)), NO_HELP)
+    assert [s.step for s in record.solutions] == [1, 2]
+    assert record.bests == (1,)
+
+
+async def test_agents_never_see_the_private_score(play):
+    agent = Plays(writes_and_runs(1))
+    record = await play(agent, NO_HELP)
+    assert record.solutions[0].scores.private is not None
+    assert agent.saw[-1].solutions[0].scores.private is None
+    assert agent.saw[-1].solutions[0].scores.public is not None
+    assert agent.saw[-1].task.baseline.private is None
+    private = str(record.solutions[0].scores.private)
+    assert all(private not in step.observation.text for step in record.steps)
+
+
+@pytest.mark.parametrize(
+    ("cell", "code"),
+    [
+        ("open('submission.csv', 'w').write('id,y\\nb0,1\\n')", "no_solution"),
+        (
+            "open('solution.py', 'w').write('1'); open('submission.csv', 'w').write('id,y\\nb0,1\\n')",
+            "missing_ids",
+        ),
+        ("import os; open('solution.py', 'w').write('1'); os.mkdir('submission.csv')", None),
+        ("import os; open('solution.py', 'w').write('1'); os.mkfifo('submission.csv')", None),
+        (
+            "import os; open('solution.py','w').write('1'); "
+            "os.symlink('input/sample_submission.csv', 'submission.csv')",
+            None,
+        ),
+    ],
+)
+async def test_a_wrong_submission_is_told_and_is_no_solution(play, folder_of_run, cell, code):
+    record = await play(Plays(cell), NO_HELP)
+    assert record.solutions == ()
+    text = record.steps[0].observation.text
+    assert "submission.csv was not accepted" in text
+    assert code is None or f"({code})" in text
+    assert write_results(folder_of_run, record).best.solution is None
+
+
+async def test_an_idea_is_told_and_a_new_best_after_it_is_an_improvement(play):
+    idea = Idea("Refine: x is doubled.", "Multiply by two.", "It fits.")
+    actions = Plays(writes_and_runs(1), HELP, writes_and_runs(2), writes_and_runs(2.1), HELP)
+    record = await play(actions, Says(idea))
+    assert record.steps[1].idea == idea
+    assert "<action>Multiply by two.</action>" in record.steps[1].observation.text
+    assert record.improvements == 1
+
+
+async def test_revert_restores_the_solution_before_the_implementer_goes_on(play):
+    agent = Plays(writes_and_runs(2), writes_and_runs(5), HELP)
+    record = await play(agent, Says(Idea("Revert to #1: it was right.", "Stop.", "Why not.")))
+    assert "* 2" in agent.saw[3].code
+    assert "restored to solution #1" in record.steps[2].observation.text
+    assert len(record.solutions) == 2  # restoring is not solving
+
+
+async def test_reverting_to_what_is_not_there_is_said(play):
+    record = await play(Plays(HELP), Says(Idea("Revert to #9: yes.", "Go.", "Why.")))
+    assert "There is no solution #9" in record.steps[0].observation.text
+
+
+@pytest.mark.parametrize("error", [AgentError("lost server"), ValueError("a bug")])
+async def test_a_broken_ideator_is_no_end(play, error):
+    record = await play(Plays(HELP, writes_and_runs(2)), Says(error))
+    assert record.steps[0].observation.status == "no_idea"
+    assert "goes on without help" in record.warnings[0]
+    assert record.final.number == 1
+
+
+async def test_help_requests_are_bounded(play):
+    idea = Idea("Refine", "Do.", "Why.")
+    record = await play(Plays(HELP, HELP), Says(idea), limits=Limits(help_requests=1))
+    assert [step.observation.status for step in record.steps[:2]] == ["idea", "no_idea"]
+
+
+async def test_steps_are_bounded_and_an_unreadable_reply_costs_one(play):
+    actions = Plays(Malformed("an unterminated fence"), "1", "2", "3")
+    record = await play(actions, NO_HELP, limits=Limits(steps=3))
+    assert record.ended.outcome == "steps"
+    assert len(record.steps) == 3
+    assert "an unterminated fence" in record.steps[0].observation.text
+
+
+async def test_time_is_bounded_for_cells_and_for_agents(play):
+    limits = Limits(time_s=4, step_time_s=1)
+    record = await play(Plays(*["import time; time.sleep(60)"] * 9), NO_HELP, limits=limits)
+    assert record.ended.outcome == "time"
+    assert record.steps[0].observation.status == "timeout"
+    assert record.at_s < 15
+
+
+async def test_an_agent_that_does_not_answer_ends_with_the_time(play):
+    class Sleeps:
+        async def act(self, situation):
+            await asyncio.sleep(60)
+
+    record = await play(Sleeps(), NO_HELP, limits=Limits(time_s=2))
+    assert record.ended.outcome == "time"
+
+
+async def test_a_broken_implementer_fails_the_session_and_keeps_what_was_solved(
+    play, folder_of_run
+):
+    class Breaks(Plays):
+        async def act(self, situation):
+            if situation.trajectory:
+                raise ZeroDivisionError("a bug")
+            return await super().act(situation)
+
+    with pytest.raises(AgentError, match="the implementer broke: ZeroDivisionError"):
+        await play(Breaks(writes_and_runs(2)), NO_HELP)
+    record = record_of(read_journal(folder_of_run))
+    assert record.ended.outcome == "failed"
+    assert write_results(folder_of_run, record).best.solution is not None
+
+
+async def test_a_broken_grader_is_an_error_not_a_bad_submission(play):
+    class Breaks:
+        def grade(self, submission):
+            raise GradingError("the answers are gone")
+
+    with pytest.raises(GradingError):
+        await play(Plays(writes_and_runs(2)), NO_HELP, grader=Breaks())
+
+
+async def test_a_solution_that_does_not_run_alone_gives_way_to_one_that_does(play):
+    cheats = writes_and_runs(1.99) + "\nopen('solution.py', 'w').write('1 / 0')"
+    record = await play(Plays(writes_and_runs(1.9), cheats), NO_HELP)
+    assert [(r.solution, r.reproduced) for r in record.reruns] == [(2, False), (1, True)]
+    assert record.final.number == 1
+    assert "ZeroDivisionError" in record.reruns[0].detail
+
+
+async def test_a_final_solution_that_nothing_reproduces_is_kept_and_said(play, folder_of_run):
+    cheats = writes_and_runs(1.99) + "\nopen('solution.py', 'w').write('1 / 0')"
+    record = await play(Plays(cheats), NO_HELP)
+    summary = write_results(folder_of_run, record)
+    assert summary.best.solution is not None
+    assert not summary.reproduced
+    assert "not reproduced" in summary.warnings[0]
+
+
+async def test_cancelling_closes_the_sandbox_and_keeps_the_journal(play, folder_of_run):
+    mark = f"8{os.getpid()}.5"
+    actions = Plays(writes_and_runs(2), f"import subprocess; subprocess.run(['sleep', '{mark}'])")
+    session = asyncio.create_task(play(actions, NO_HELP))
+    while "sleep" not in (folder_of_run / FILE).read_text() if folder_of_run.exists() else True:
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(0.3)
+    session.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await session
+    record = record_of(read_journal(folder_of_run))
+    assert (record.ended.outcome, record.final.number) == ("interrupted", 1)
+    finding = await asyncio.create_subprocess_exec("pgrep", "-f", f"^sleep {mark}")
+    assert await finding.wait() == 1
+
+
+async def test_two_sessions_of_one_task_at_once(tmp_path, tiny_task):
+    from mle_ideator.config import RunConfig
+    from mle_ideator.sandboxes.local import LocalSandbox
+    from mle_ideator.session import Setup, run_session
+
+    async def one(name, factor):
+        folder = tmp_path / name
+        folder.mkdir()
+        task, grader = tiny_task
+        setup = Setup(
+            task=task,
+            grader=grader,
+            implementer=Plays(writes_and_runs(factor)),
+            ideator=NO_HELP,
+            sandbox=LocalSandbox,
+            folder=folder,
+            config=RunConfig(),
+        )
+        with Journal(folder / FILE) as journal:
+            await run_session(setup, journal)
+        return record_of(read_journal(folder)).final.scores.validation.value
+
+    assert await asyncio.gather(one("a", 1), one("b", 1.5)) == [1, 0.5]
