@@ -49,7 +49,7 @@ def create(group: Group, spec: str) -> Any:
 def _load(point: EntryPoint, spec: str) -> Any:
     try:
         return point.load()
-    except ImportError as error:
+    except (ImportError, AttributeError) as error:
         raise UsageError(f"{spec!r} can not be loaded: {error}.") from error
 
 

@@ -211,13 +211,14 @@ class _Loop:
             proposal = await self._answer("ideator", remaining, self.setup.ideator.propose(state))
         except AgentError as error:
             self._warn(f"the ideator failed, the session goes on without help: {error}")
-            return _no_idea("the ideator can not be reached"), None, Usage(calls=1)
+            text = render("session/no_idea", reason="the ideator can not be reached")
+            return Observation(text=text), None, Usage(calls=1)
         return self._told(proposal), proposal.idea, proposal.usage
 
     def _told(self, proposal: Proposal) -> Observation:
         idea = proposal.idea
         if idea is None:
-            return _no_idea(proposal.reason)
+            return _no_idea(proposal.reason, malformed=proposal.malformed)
         wanted = idea.reverts_to
         back = next((s for s in self.solutions if s.number == wanted), None)
         if back:
@@ -319,8 +320,9 @@ class _Loop:
         self.journal.append(log.Warned(at_s=self.clock.elapsed_s, message=message))
 
 
-def _no_idea(reason: str) -> Observation:
-    return Observation(text=render("session/no_idea", reason=reason), status="no_idea")
+def _no_idea(reason: str, *, malformed: bool = False) -> Observation:
+    text = render("session/no_idea", reason=reason)
+    return Observation(text=text, status="malformed_idea" if malformed else "no_idea")
 
 
 def _number(solution: Solution | None) -> int | None:

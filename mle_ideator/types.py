@@ -215,6 +215,8 @@ class Proposal(Value, frozen=True):
     idea: Idea | None
     reason: str = ""
     usage: Usage = Usage()
+    malformed: bool = False
+    """Did it answer, but with no well-formed idea?"""
 
 
 # ----------------------------------------------------------------------------- what happens
@@ -237,7 +239,7 @@ class Observation(Value, frozen=True, kw_only=True):
     """What the implementer sees after an action."""
 
     text: str
-    status: Status | Literal["idea", "no_idea", "told"] = "told"
+    status: Status | Literal["idea", "no_idea", "malformed_idea", "told"] = "told"
     duration_s: float = 0.0
     dropped_chars: int = 0
 

@@ -76,7 +76,8 @@ def writes_and_runs(factor: float) -> str:
     return (
         f"open('solution.py', 'w').write({code!r})\n"
         "import subprocess, sys\n"
-        "print(subprocess.run([sys.executable, 'solution.py'], capture_output=True, text=True).stdout)"
+        "script = [sys.executable, 'solution.py']\n"
+        "print(subprocess.run(script, capture_output=True, text=True).stdout)"
     )
 
 
@@ -84,9 +85,9 @@ def writes_and_runs(factor: float) -> str:
 def play(tmp_path, tiny_task):
     """Run a session on the tiny task in the local sandbox; returns the record of its journal."""
 
-    async def session(implementer, ideator, grader=None, **config):
+    async def session(implementer, ideator, grader=None, folder="run", **config):
         task, own_grader = tiny_task
-        folder = tmp_path / "run"
+        folder = tmp_path / folder
         folder.mkdir()
         setup = Setup(
             task=task,

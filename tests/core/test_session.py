@@ -105,7 +105,8 @@ async def test_agents_never_see_the_private_score(play):
     [
         ("open('submission.csv', 'w').write('id,y\\nb0,1\\n')", "no_solution"),
         (
-            "open('solution.py', 'w').write('1'); open('submission.csv', 'w').write('id,y\\nb0,1\\n')",
+            "open('solution.py', 'w').write('1')\n"
+            "open('submission.csv', 'w').write('id,y\\nb0,1\\n')",
             "missing_ids",
         ),
         ("import os; open('solution.py', 'w').write('1'); os.mkdir('submission.csv')", None),
@@ -151,9 +152,22 @@ async def test_reverting_to_what_is_not_there_is_said(play):
 @pytest.mark.parametrize("error", [AgentError("lost server"), ValueError("a bug")])
 async def test_a_broken_ideator_is_no_end(play, error):
     record = await play(Plays(HELP, writes_and_runs(2)), Says(error))
-    assert record.steps[0].observation.status == "no_idea"
+    assert record.steps[0].observation.status == "told"
+    assert "No idea came" in record.steps[0].observation.text
     assert "goes on without help" in record.warnings[0]
     assert record.final.number == 1
+
+
+async def test_an_answer_without_a_well_formed_idea_is_told_apart_from_none(play):
+    class Babbles:
+        async def propose(self, state):
+            return Proposal(None, "the analysis is missing", malformed=True)
+
+    record = await play(Plays(HELP), Babbles())
+    assert record.steps[0].observation.status == "malformed_idea"
+    assert "the analysis is missing" in record.steps[0].observation.text
+    record = await play(Plays(HELP), NO_HELP, folder="again")
+    assert record.steps[0].observation.status == "no_idea"
 
 
 async def test_help_requests_are_bounded(play):
@@ -233,7 +247,8 @@ async def test_cancelling_closes_the_sandbox_and_keeps_the_journal(play, folder_
     mark = f"8{os.getpid()}.5"
     actions = Plays(writes_and_runs(2), f"import subprocess; subprocess.run(['sleep', '{mark}'])")
     session = asyncio.create_task(play(actions, NO_HELP))
-    while "sleep" not in (folder_of_run / FILE).read_text() if folder_of_run.exists() else True:
+    journal = folder_of_run / FILE
+    while not journal.exists() or "sleep" not in journal.read_text():  # noqa: ASYNC110
         await asyncio.sleep(0.05)
     await asyncio.sleep(0.3)
     session.cancel()

@@ -1,0 +1,105 @@
+"""From a config to a finished result folder, with the console beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from mle_ideator.benchmarks.setups import export_own_predictions, setup_of
+from mle_ideator.cli.console import console_for
+from mle_ideator.config import RunConfig, dump_config
+from mle_ideator.errors import RuntimeFailure, UsageError
+from mle_ideator.files import replace_file
+from mle_ideator.journal import FILE, Journal, read_journal
+from mle_ideator.results import Summary, record_of, write_results
+from mle_ideator.session import Setup, run_session
+
+
+def launch(config: RunConfig, out: Path | None, *, as_json: bool) -> int:
+    """Run a session in a new result folder; the exit code."""
+    folder = _new_folder(config, out)
+    try:
+        setup = setup_of(config, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)  # a call that was wrong leaves nothing
+        raise
+    replace_file(folder / "config.yaml", dump_config(config).encode())
+    stream = sys.stderr if as_json else sys.stdout
+    with console_for(stream) as console, Journal(folder / FILE, [console]) as journal:
+        failure = _run(setup, journal)
+    summary = _finish(folder)
+    console.finish(summary)
+    if as_json:
+        print(msgspec.json.encode(summary).decode())
+    if failure:
+        raise failure
+    return 0 if summary.best.solution else 1
+
+
+def _run(setup: Setup, journal: Journal) -> RuntimeFailure | None:
+    """Run to the end; a broken runtime and an interruption both leave what was solved."""
+    try:
+        with _terminate_as_interrupt():
+            asyncio.run(run_session(setup, journal))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        pass
+    except RuntimeFailure as error:
+        return error
+    return None
+
+
+@contextlib.contextmanager
+def _terminate_as_interrupt() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a session as Ctrl-C does: sandboxes closed, results written."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    wanted = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _finish(folder: Path) -> Summary:
+    summary = write_results(folder, record_of(read_journal(folder)))
+    export_own_predictions(folder)
+    return summary
+
+
+def _new_folder(config: RunConfig, out: Path | None) -> Path:
+    if out is not None:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise UsageError(f"--out {out} exists and is not empty; name a new folder.")
+        return _made(out)
+    what = config.task or Path(config.data.train if config.data else "run").stem
+    name = re.sub(r"[^\w-]+", "-", what).strip("-")[:60] or "run"
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    for attempt in range(1, 1000):
+        folder = Path("runs") / f"{name}-{stamp}{f'-{attempt}' if attempt > 1 else ''}"
+        if not folder.exists():
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir(parents=True)
+                return folder.resolve()
+    raise UsageError(f"no new folder could be made under {Path('runs').resolve()}; use --out.")
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {folder} can not be made: {error.strerror}.") from error
+    return folder.resolve()
