@@ -11,7 +11,11 @@ from mle_ideator.protocols import Grader, Ideator, Implementer
 from mle_ideator.registry import create
 from mle_ideator.sandboxes import choose_sandbox
 from mle_ideator.session import Setup
+from mle_ideator.solutions import SUBMISSION
 from mle_ideator.types import Task
+
+DATA = "data"
+"""Where in a run's folder a person's own data are split."""
 
 
 def setup_of(config: RunConfig, folder: Path) -> Setup:
@@ -28,7 +32,7 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
     name, sandbox = choose_sandbox(config.sandbox)
     if reason := sandbox.unavailable():
         raise UsageError(f"the {name} sandbox can not be used here: {reason}")
-    task, grader = _task(config, folder)
+    task, grader, remarks = _task(config, folder / DATA)
     return Setup(
         task=task,
         grader=grader,
@@ -37,16 +41,24 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
         sandbox=sandbox,
         folder=folder,
         config=config,
+        remarks=remarks,
     )
 
 
-def _task(config: RunConfig, folder: Path) -> tuple[Task, Grader]:
+def _task(config: RunConfig, folder: Path) -> tuple[Task, Grader, tuple[str, ...]]:
     if config.data is None:
-        return load_task(config.task or "")
-    from mle_ideator.benchmarks.own_data import load_own_data
+        return *load_task(config.task or ""), ()
+    from mle_ideator.benchmarks.own_data import load_own_data, remarks_of
 
-    return load_own_data(config.data, folder / "data", seed=config.seed)
+    task, grader = load_own_data(config.data, folder, config.seed)
+    return task, grader, tuple(remarks_of(folder))
 
 
-def export_own_predictions(folder: Path) -> None:
-    pass
+def export_own_predictions(run: Path) -> Path | None:
+    """Write the predictions of the person's own test rows, if the run has any, beside the rest."""
+    if not (run / DATA).is_dir() or not (run / SUBMISSION).exists():
+        return None
+    from mle_ideator.benchmarks.own_data import export_predictions
+
+    predictions = run / "predictions.csv"
+    return predictions if export_predictions(run / DATA, run / SUBMISSION, predictions) else None

@@ -48,31 +48,35 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "join_tables",
         "data preparation",
         "Join the side tables to train and test on the keys they share.",
-        r"join|merge (?:in )?the (?:side|other|additional|extra) (?:tables?|files?)|side tables?",
+        r"join(?:s|ed|ing)?\b|side tables?"
+        r"|merge (?:in )?(?:the )?(?:side|other|additional|extra) (?:tables?|files?)",
     ),
     Operation(
         "impute_missing",
         "data preparation",
         "Fill missing numbers with the median and add an indicator column for each.",
-        r"imput|missing[- ](?:values?|indicators?)|fill(?:ing)? (?:in )?(?:the )?(?:nan|missing)",
+        r"imput|(?:(?:fill|replac)\w* (?:in )?(?:the |all )?)?missing[- ](?:values?|indicators?|numbers?)"
+        r"|(?:fill|replac)\w* (?:in )?(?:the |all )?nans?\b",
     ),
     Operation(
         "rare_levels",
         "data preparation",
         "Merge the rare levels of each categorical column into one.",
-        r"rare (?:levels?|categor|classes)|infrequent (?:levels?|categor)",
+        r"(?:rare|infrequent) (?:\w+ )?(?:levels?|categor|values)",
     ),
     Operation(
         "clip_outliers",
         "data preparation",
         "Clip numeric columns to their 0.5 and 99.5 percentiles.",
-        r"outliers?|winsori[sz]|clip(?:ping)? (?:the )?(?:numeric|features?|columns?|extreme)",
+        r"(?:(?:remove|drop|clip|cap|trim)\w* (?:the |all )?(?:extreme )?)?outliers?|winsori[sz]"
+        r"|(?:clip|cap)(?:ping)? (?:the )?(?:numeric|numbers|features?|columns?|extreme)",
     ),
     Operation(
         "target_log",
         "data preparation",
         "Train on log1p of the target and transform predictions back.",
-        r"log1p|log(?:arithm)?[- ]?(?:transform|scale|of the target|target)|target[- ]log",
+        r"log1p|logarithms?\b|log[- ]?(?:transform|scale|space|target)|logs? of (?:the )?target"
+        r"|target[- ]log",
     ),
     Operation(
         "date_parts",
@@ -84,7 +88,8 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "frequency_encoding",
         "feature engineering",
         "Add the frequency of each categorical level as a number.",
-        r"(?:frequency|count)[- ]encod|level frequenc",
+        r"(?:frequency|count)[- ]encod|(?:level|category) (?:frequenc|counts?\b)"
+        r"|frequenc(?:y|ies) of (?:each|every|the) (?:\w+ ){0,2}levels?|how often each level",
     ),
     Operation(
         "target_encoding",
@@ -96,32 +101,38 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "interactions",
         "feature engineering",
         "Add products of the most important numeric columns.",
-        r"interactions?|cross(?:ed)? (?:terms?|features?)|products? of|polynomial",
+        r"interactions?|cross(?:ed)? (?:terms?|features?)|polynomial"
+        r"|products? of (?:[\w-]+ ){0,4}(?:columns?|features?|numbers|pairs)",
     ),
     Operation(
         "ratios",
         "feature engineering",
         "Add ratios and differences of the most important numeric columns.",
-        r"ratios?|differences? (?:of|between)",
+        r"ratios?\b(?: and differences?)?|differences? (?:of|between) (?:[\w-]+ ){0,4}"
+        r"(?:columns?|features?|numbers|pairs)",
     ),
     Operation(
         "group_aggregates",
         "feature engineering",
         "Add the mean, spread and deviation of numeric columns within each categorical level.",
-        r"(?:group|aggregat)(?:ed?|ion)?[- ]?(?:wise )?(?:aggregates?|statistics|features?|means?)"
-        r"|aggregat\w+ (?:by|per|within)",
+        r"group(?:ed)?[- ]?(?:wise )?(?:aggregat\w+|statistics|features?|means?)"
+        r"|aggregat(?:es?|ed|ions?) (?:features?|statistics|by|per|within|over)"
+        r"|(?:means?|spreads?|deviations?|statistics)\b[\w ,-]{0,50} within each",
     ),
     Operation(
         "lag_features",
         "feature engineering",
         "Add lags of the target at the seasonal distances that the forecast horizon allows.",
-        r"lag(?:s|ged)?\b|autoregress|seasonal (?:naive|lags?)|last (?:week|year|period)'s",
+        r"lag(?:s|ged)?\b|autoregress|seasonal (?:naive|lags?)|last (?:week|year|period)'s"
+        r"|(?:earlier|past) targets?\b",
     ),
     Operation(
         "rolling_features",
         "feature engineering",
         "Add rolling means and spreads of the lagged target.",
-        r"rolling|moving averages?|window(?:ed)? (?:means?|statistics|features?)",
+        r"rolling(?: (?:means?|averages?|spreads?|and|or|statistics|features?|windows?))*"
+        r"(?: (?:of|over) (?:the )?(?:lagged|past) \w+)?|moving averages?"
+        r"|window(?:ed)? (?:means?|statistics|features?)",
     ),
     Operation(
         "text_words",
@@ -139,7 +150,9 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "text_statistics",
         "feature engineering",
         "Add lengths, counts and shares of letter kinds of each text.",
-        r"text (?:statistics|lengths?)|(?:string|text|word) lengths?|letter (?:counts|shares)",
+        r"text (?:statistics|lengths?)|(?:string|text|word|name) lengths?"
+        r"|lengths?(?:, counts)? (?:and|or) (?:counts|shares)|letter (?:counts|shares|kinds)"
+        r"|shares of letters?|numbers? of (?:words|characters|letters)",
     ),
     Operation(
         "text_svd",
@@ -157,7 +170,9 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "image_shifts",
         "training",
         "Augment the training images by shifts of one pixel in each direction.",
-        r"augment|shift(?:s|ed|ing)? (?:the )?(?:training )?images?|images? shift",
+        r"augment(?:ation|ing|ed)?\b(?! (?:the )?(?:features?|columns?|table))"
+        r"|shift(?:s|ed|ing)? (?:the |all )?(?:training )?images?|images? shift"
+        r"|shifted (?:copies|versions)",
     ),
     Operation(
         "pca",
@@ -169,7 +184,7 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "model_linear",
         "model choice",
         "Use a regularised linear model on standardised columns.",
-        r"linear (?:model|regression)|ridge|lasso|logistic regression|elastic ?net",
+        r"linear (?:model|regression|classifier)s?|ridge|lasso|logistic regression|elastic ?net",
     ),
     Operation(
         "model_forest",
@@ -199,7 +214,7 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "model_network",
         "model choice",
         "Use a small neural network with early stopping.",
-        r"mlp\b|neural net|multi-?layer perceptron|deep (?:model|network)",
+        r"mlp\b|neural net|multi-?layer perceptron|deep (?:model|network|learning)",
     ),
     Operation(
         "class_weights",
@@ -211,8 +226,10 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "loss_of_metric",
         "training",
         "Train on the loss that the metric measures (absolute error, Poisson).",
-        r"(?:absolute[- ]error|l1|mae|poisson|quantile|metric(?:'s)?(?: own)?)[- ](?:loss|objective)"
-        r"|loss (?:that matches|of) the metric",
+        r"(?:absolute[- ]error|l1|mae|poisson|gamma|quantile|metric(?:'s)?(?: own)?)[- ]"
+        r"(?:loss|objective|deviance as (?:the )?loss)"
+        r"|loss (?:that )?(?:the metric measures|match\w+ the metric|of the metric)"
+        r"|optimi[sz]e the metric(?: itself| directly)",
     ),
     Operation(
         "validate_by_group",
@@ -231,7 +248,9 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "more_regularisation",
         "hyper-parameters",
         "Regularise more strongly: smaller trees, larger leaves, stronger penalties.",
-        r"(?:more|stronger|increase(?: the)?) regulari[sz]|regulari[sz]e more|overfit",
+        r"(?:more|stronger|heavier|increase(?: the)?) (?:regulari[sz]|penalt)|stronger penalt"
+        r"|regulari[sz]e (?:it |the model )?(?:more|harder)"
+        r"|(?:(?:avoid|reduc|prevent|fight|limit)\w* (?:the )?)?overfit\w*",
     ),
     Operation(
         "more_capacity",
@@ -244,31 +263,39 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "tune",
         "hyper-parameters",
         "Search the model's main hyper-parameters at random under cross-validation.",
-        r"tun(?:e|ing)\b|hyper-?parameter search|random search|grid search|optuna",
+        r"(?:re-?)?tun(?:e|ed|ing)\b(?! (?:the )?(?:decision )?(?:thresholds?|cut-?offs?))"
+        r"|hyper-?parameter (?:search|optimi[sz]ation)|random(?:i[sz]ed)? search|grid search|optuna"
+        r"|search (?:for )?(?:the )?(?:model's |best |main )*(?:hyper-?)?parameters",
     ),
     Operation(
         "bag_seeds",
         "ensembling",
         "Average several models that differ only in their seed.",
-        r"bag(?:ging|ged)?\b|(?:several|multiple|different|average(?: over)?) seeds|seed averag",
+        r"bag(?:ging|ged)?\b|seed averag|(?:several|multiple|different|two|three|four|five|six|ten|\d+) "
+        r"(?:random )?seeds|averag\w*(?: over)? (?:the )?(?:random )?seeds"
+        r"|differ(?:ing|s)?(?: only)? (?:in|by) (?:their |the )?(?:random )?seeds?",
     ),
     Operation(
         "blend",
         "ensembling",
         "Blend models of different families, weighted on out-of-fold predictions.",
-        r"blend|ensembl|weighted average of (?:models|predictions)|average (?:the )?models",
+        r"blend|ensembl|weighted average of (?:\w+ )?(?:models|predictions)"
+        r"|averag\w* (?:the |several |different )?(?:models?|predictions)\b"
+        r"(?! that differ only| over \w+ seeds)",
     ),
     Operation(
         "stack",
         "ensembling",
         "Stack models of different families under a linear model on out-of-fold predictions.",
-        r"stack(?:ing|ed)?\b|meta[- ]?(?:model|learner)",
+        r"stack(?:s|ing|ed)?\b(?:[^.;]{0,60}?\b(?:under|with|by|using) (?:an? )?"
+        r"(?:linear|ridge|logistic)\w*(?: (?:model|regression|meta[- ]?(?:model|learner)))?)?"
+        r"|meta[- ]?(?:model|learner)",
     ),
     Operation(
         "tune_threshold",
         "post-processing",
         "Choose decision thresholds on out-of-fold predictions for the metric.",
-        r"thresholds?|cut-?offs?|decision rule",
+        r"(?:tun\w+ (?:the )?)?(?:decision )?(?:thresholds?|cut-?offs?)|decision rule",
     ),
     Operation(
         "calibrate",
@@ -286,9 +313,34 @@ OPERATIONS: dict[str, Operation] = _catalogue(
 """Every known operation by name."""
 
 
+class Mention(msgspec.Struct, frozen=True):
+    """Where a text names an operation."""
+
+    operation: Operation
+    start: int
+    end: int
+
+    def within(self, other: Mention) -> bool:
+        """Is this a part of a longer mention?"""
+        inside = other.start <= self.start and self.end <= other.end
+        return inside and other.end - other.start > self.end - self.start
+
+
+def mentions(text: str) -> tuple[Mention, ...]:
+    """Every mention of an operation, in the order of the text.
+
+    What is only a part of another operation's name does not count: the *lagged target* of a
+    rolling mean is no wish for lags.
+    """
+    found = [
+        Mention(operation, match.start(), match.end())
+        for operation in OPERATIONS.values()
+        for match in operation.pattern.finditer(text)
+    ]
+    whole = [one for one in found if not any(one.within(other) for other in found)]
+    return tuple(sorted(whole, key=lambda one: one.start))
+
+
 def mentioned(text: str) -> tuple[Operation, ...]:
     """The operations that a text names, in the order in which they are first named."""
-    found = [
-        (match.start(), op) for op in OPERATIONS.values() if (match := op.pattern.search(text))
-    ]
-    return tuple(op for _, op in sorted(found, key=lambda pair: pair[0]))
+    return tuple({one.operation.name: one.operation for one in mentions(text)}.values())

@@ -30,6 +30,8 @@ class Recipe(Value, frozen=True, kw_only=True):
     """How many seeds `bag_seeds` averages."""
     sample: int | None = None
     """Train on this many rows at most."""
+    members: tuple[str, ...] = ()
+    """Model operations that `blend` or `stack` combines; by default what usually goes together."""
 
     @property
     def model(self) -> str:
@@ -69,9 +71,11 @@ class Profile(Value, frozen=True, kw_only=True):
     image: tuple[int, int] | None = None
     """Height and width, where the numeric columns are the pixels of an image."""
     time: str | None = None
-    """Name of the date column, where the test rows come after the training rows."""
+    """Name of the date column, where no date of the test rows occurs in the training rows."""
+    gaps: bool = False
+    """Do the dates of the test rows lie between those of the training rows, not after them?"""
     group: str | None = None
-    """Name of a column whose levels in test do not occur in train."""
+    """Name of a column whose levels in test do not occur in train; `time` where it has gaps."""
     series: tuple[str, ...] = ()
     """Columns that tell apart the series of a forecasting task."""
     side_tables: tuple[str, ...] = ()
@@ -96,7 +100,7 @@ def profile_in(text: str | None) -> Profile | None:
 
 
 def _read(text: str | None, mark: str, kind: type[T]) -> T | None:
-    for line in (text or "").splitlines():
+    for line in (text or "").split("\n"):
         if line.startswith(mark):
             try:
                 return msgspec.json.decode(line.removeprefix(mark), type=kind)

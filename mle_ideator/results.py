@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -49,13 +50,15 @@ class Record(Value, frozen=True, kw_only=True):
 
     @property
     def improvements(self) -> int:
-        """How many ideas were followed, before the next one, by a new best solution."""
-        best_steps = [s.step for s in self.solutions if s.number in self.bests]
+        """How many ideas led at once to a new best: the first solution after them was one."""
+        made = [(solution.step, solution.number) for solution in self.solutions]
         asked = [number for number, _ in self.ideas]
-        until = [*asked[1:], float("inf")]
-        return sum(
-            any(a < step < b for step in best_steps) for a, b in zip(asked, until, strict=False)
-        )
+        until = [*asked[1:], sys.maxsize]
+        firsts = [
+            next((number for step, number in made if start < step < end), None)
+            for start, end in zip(asked, until, strict=False)
+        ]
+        return sum(first in self.bests for first in firsts)
 
 
 def record_of(events: Sequence[Event]) -> Record:

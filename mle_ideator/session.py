@@ -66,6 +66,8 @@ class Setup:
     sandbox: SandboxFactory
     folder: Path
     config: RunConfig
+    remarks: tuple[str, ...] = ()
+    """What a person should know of how the task was read."""
 
     def open_sandbox(self, workspace: Path) -> Sandbox:
         workspace.mkdir(parents=True)
@@ -250,6 +252,8 @@ class _Loop:
                 sandbox=self.sandbox.info,
             )
         )
+        for remark in self.setup.remarks:
+            self._warn(remark)
 
     def _situation(self, remaining: Remaining) -> Situation:
         task = self.setup.task

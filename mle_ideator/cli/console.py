@@ -278,7 +278,7 @@ def closing(summary: Summary) -> Text:
     head.append(f"\nbaseline {scores_text(summary.baseline)}")
     head.append(
         f"\n{summary.steps} steps, {summary.help_requests} help requests, "
-        f"{summary.improvements} ideas brought a new best; {duration(summary.duration_s)}"
+        f"{summary.improvements} ideas led to a new best; {duration(summary.duration_s)}"
     )
     for warning in summary.warnings:
         head.append(f"\nwarning: {printable(warning)}", style="yellow")

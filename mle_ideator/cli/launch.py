@@ -21,12 +21,13 @@ from mle_ideator.config import RunConfig, dump_config
 from mle_ideator.errors import RuntimeFailure, UsageError
 from mle_ideator.files import replace_file
 from mle_ideator.journal import FILE, Journal, read_journal
-from mle_ideator.results import Summary, record_of, write_results
+from mle_ideator.results import record_of, write_results
 from mle_ideator.session import Setup, run_session
 
 
 def launch(config: RunConfig, out: Path | None, *, as_json: bool) -> int:
     """Run a session in a new result folder; the exit code."""
+    config = _with_whole_paths(config)
     folder = _new_folder(config, out)
     try:
         setup = setup_of(config, folder)
@@ -37,7 +38,8 @@ def launch(config: RunConfig, out: Path | None, *, as_json: bool) -> int:
     stream = sys.stderr if as_json else sys.stdout
     with console_for(stream) as console, Journal(folder / FILE, [console]) as journal:
         failure = _run(setup, journal)
-    summary = _finish(folder)
+    summary = write_results(folder, record_of(read_journal(folder)))
+    export_own_predictions(folder)
     console.finish(summary)
     if as_json:
         print(msgspec.json.encode(summary).decode())
@@ -74,10 +76,15 @@ def _terminate_as_interrupt() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _finish(folder: Path) -> Summary:
-    summary = write_results(folder, record_of(read_journal(folder)))
-    export_own_predictions(folder)
-    return summary
+def _with_whole_paths(config: RunConfig) -> RunConfig:
+    """So that the config in the result folder repeats the run from anywhere."""
+    if config.data is None:
+        return config
+    train, test = (
+        path and str(Path(path).resolve()) for path in (config.data.train, config.data.test)
+    )
+    data = msgspec.structs.replace(config.data, train=train, test=test)
+    return msgspec.structs.replace(config, data=data)
 
 
 def _new_folder(config: RunConfig, out: Path | None) -> Path:

@@ -67,10 +67,11 @@ def test_the_keys_that_scripts_rely_on(tmp_path):
         ([*asked(2), *solved(2, 3, 4.0, True), *solved(3, 4, 3.0, True)], 1),
         ([*asked(2), *solved(2, 3, 4.0, True), *asked(4), *solved(3, 5, 3.0, True)], 2),
         ([*asked(2), *solved(2, 3, 4.0, False)], 0),
+        ([*asked(2), *solved(2, 3, 6.0, False), *solved(3, 4, 4.0, True)], 0),
         ([*asked(2, idea=None), *solved(2, 3, 4.0, True)], 0),
     ],
 )
-def test_improvements_count_ideas_that_were_followed_by_a_new_best(events, improvements):
+def test_improvements_count_ideas_whose_first_solution_is_a_new_best(events, improvements):
     assert record_of([STARTED, *events]).improvements == improvements
 
 

@@ -1,0 +1,214 @@
+"""A sandbox with walls: Linux namespaces by bubblewrap, and nothing mounted but what is listed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from mle_ideator.sandboxes.environment import environment, python_folders, user_packages
+from mle_ideator.sandboxes.kernel import KernelSandbox
+from mle_ideator.sandboxes.running import Placement
+
+_USER = "1000"
+_WORKSPACE = "/workspace"
+_KERNEL = "/run/kernel"
+_HOME = "/home/agent"
+_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_CONFIGURATION = (
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "fonts"),
+    *("ssl/certs", "ssl/openssl.cnf", "magic", "mime.types", "terminfo"),
+)
+_PYTHON_PARTS = (
+    *("bin", "lib", "lib32", "lib64", "libexec", "include", "share", "etc", "ssl", "pyvenv.cfg"),
+    *("conda-meta", "x86_64-conda-linux-gnu", "aarch64-conda-linux-gnu", "nvvm", "targets"),
+)
+_HARDWARE = ("/sys/devices/system/cpu", "/sys/devices/system/node")
+_GPUS = ("nvidia*", "dri", "kfd")
+_INSTALL = "install it with `apt-get install bubblewrap` (or your system's package manager)"
+
+
+class BubblewrapSandbox(KernelSandbox):
+    """The kernel runs in namespaces of its own, as a user without rights, seeing only its files."""
+
+    kind = "bubblewrap"
+    network = False
+    covers = (
+        "network: there is none, not even to this machine",
+        "files: only the workspace, a private home and /tmp can be written; the host's home, "
+        "temporary and cache folders do not exist",
+        "answers: a task's source data is covered, the runtime and its package are not there",
+        "inputs: mounted read-only",
+        "processes: the code sees and reaches only its own; all end with it",
+        "environment variables: none of the runtime's keys and tokens are passed on",
+        "privileges: no capability, none can be gained",
+        "limits: time of a cell, size of a file, size of the output, no core dumps",
+    )
+    does_not_cover = (
+        "the Linux kernel: all share it, so a hole in it is a hole in the sandbox",
+        "memory, processors and disk: the code can use them up, though agent code is the first "
+        "that a full machine kills",
+        "installed software: the system's programs and the Python environment can be read",
+    )
+
+    @classmethod
+    def unavailable(cls) -> str | None:
+        return _unavailable()
+
+    def _prepare(self) -> None:
+        (self._workspace / "input").mkdir(exist_ok=True)
+        accounts = self._private.path / "etc"
+        accounts.mkdir()
+        (accounts / "passwd").write_text(f"agent:x:{_USER}:{_USER}::{_HOME}:/bin/bash\n")
+        (accounts / "group").write_text(f"agent:x:{_USER}:\n")
+        (accounts / "hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
+        (accounts / "nsswitch.conf").write_text("passwd: files\ngroup: files\nhosts: files\n")
+
+    def _place(self, folder: Path) -> Placement:
+        return Placement(
+            wrapper=(*self._walls(folder), "--"),
+            environment=environment(
+                home=_HOME,
+                temporary="/tmp",  # noqa: S108 its own
+                threads=self._request.threads,
+                mark=self._private.mark,
+            ),
+            cwd="/",
+            workspace=_WORKSPACE,
+            folder=folder,
+            seen_as=_KERNEL,
+            max_file_bytes=int(self._request.max_file_gib * 2**30),
+            no_new_privileges=False,  # bubblewrap sets it, and may itself be set-user-id
+        )
+
+    def _walls(self, folder: Path) -> list[str]:
+        """The order counts: what is mounted later covers what was mounted before."""
+        private = self._private
+        accounts = [
+            word
+            for path in sorted((private.path / "etc").iterdir())
+            for word in ("--ro-bind", str(path), f"/etc/{path.name}")
+        ]
+        return [
+            *_NAMESPACES,
+            *_no_nesting(),
+            *_system_mounts(),
+            *accounts,
+            *("--bind", str(private.temporary), "/tmp"),  # noqa: S108
+            *("--bind", str(private.home), _HOME),
+            *_python_mounts(),
+            *_covers([*self._request.masked, *_own_package()]),
+            *("--bind", str(self._workspace), _WORKSPACE),
+            *("--ro-bind", str(self._inputs), f"{_WORKSPACE}/input"),
+            *("--bind", str(folder), _KERNEL),
+            *("--remount-ro", "/"),
+            *("--chdir", _WORKSPACE),
+        ]
+
+
+_NAMESPACES = (
+    *("bwrap", "--unshare-all", "--unshare-user", "--uid", _USER, "--gid", _USER),
+    *("--die-with-parent", "--new-session", "--hostname", "sandbox", "--cap-drop", "ALL"),
+)
+
+
+def _system_mounts() -> list[str]:
+    words = ["--ro-bind", "/usr", "/usr"]
+    for name in _SYSTEM:
+        path = Path(name)
+        if path.is_symlink():
+            words += ["--symlink", str(path.readlink()), name]
+        elif path.is_dir():
+            words += ["--ro-bind", name, name]
+    words += ["--proc", "/proc", "--dev", "/dev"]
+    for name in (*(f"/etc/{entry}" for entry in _CONFIGURATION), *_HARDWARE):
+        words += ["--ro-bind-try", name, name]
+    for device in (found for pattern in _GPUS for found in sorted(Path("/dev").glob(pattern))):
+        words += ["--dev-bind-try", str(device), str(device)]
+    return words
+
+
+def _python_mounts() -> list[str]:
+    """This Python and its libraries at their own paths, and nothing that lies beside them."""
+    words: list[str] = []
+    for part in _python_parts():
+        if part.is_symlink():
+            words += ["--symlink", str(part.readlink()), str(part)]
+        else:
+            words += ["--ro-bind", str(part), str(part)]
+    return words
+
+
+def _python_parts() -> list[Path]:
+    folders = [folder for folder in python_folders() if not folder.is_relative_to("/usr")]
+    parts = [folder / name for folder in folders for name in _PYTHON_PARTS]
+    return [*(part for part in parts if part.exists()), *user_packages()]
+
+
+def _own_package() -> list[str]:
+    """The runtime's package, where it is installed beside the libraries."""
+    spec = find_spec("mle_ideator")
+    return list(spec.submodule_search_locations or []) if spec else []
+
+
+def _covers(masked: list[str]) -> list[str]:
+    """Empty folders and files over what must not be seen, under each name that it has inside."""
+    mounted = [Path("/usr"), *map(Path, _SYSTEM), *_python_parts()]
+    places = {
+        folder / path.relative_to(folder.resolve())
+        for path in (Path(name).resolve() for name in masked)
+        for folder in mounted
+        if not folder.is_symlink() and path.exists() and path.is_relative_to(folder.resolve())
+    }
+    words: list[str] = []
+    for place in sorted(places):
+        if place.is_dir():
+            words += ["--tmpfs", str(place), "--remount-ro", str(place)]
+        else:
+            words += ["--ro-bind", "/dev/null", str(place)]
+    return words
+
+
+@cache
+def _unavailable() -> str | None:
+    """Really start one, once."""
+    if sys.platform != "linux":
+        return "it needs Linux; use the docker sandbox instead"
+    if shutil.which("bwrap") is None:
+        return f"the program bwrap is not installed; {_INSTALL}"
+    failure = _try()
+    return failure and f"bwrap failed ({failure}); {_advice()}"
+
+
+@cache
+def _no_nesting() -> tuple[str, ...]:
+    """Forbid user namespaces inside, where this bubblewrap can (0.8 and later)."""
+    option = "--disable-userns"
+    return () if _try(option) else (option,)
+
+
+def _try(*options: str) -> str | None:
+    """Why a trivial sandbox does not work, or `None`."""
+    command = [*_NAMESPACES, *options, *_system_mounts(), "--", "/usr/bin/true"]
+    try:
+        tried = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return (tried.stderr.strip() or f"exit code {tried.returncode}") if tried.returncode else None
+
+
+def _advice() -> str:
+    for setting, wanted in (
+        ("kernel.unprivileged_userns_clone", "1"),
+        ("kernel.apparmor_restrict_unprivileged_userns", "0"),
+        ("user.max_user_namespaces", "15000"),
+    ):
+        path = Path("/proc/sys") / setting.replace(".", "/")
+        value = path.read_text().strip() if path.exists() else None
+        off = value == "0" if wanted != "0" else value == "1"
+        if off:
+            return f"user namespaces are off: `sysctl -w {setting}={wanted}` as root turns them on"
+    return "in a container, it needs the right to make user namespaces (docker: --privileged)"

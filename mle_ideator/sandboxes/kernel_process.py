@@ -1,0 +1,298 @@
+"""The program that runs inside a sandbox: an IPython kernel that writes everything to one pipe.
+
+    python kernel_process.py FOLDER WORKSPACE
+
+`FOLDER` holds `connection.json`. It is copied there and run by path, so that the runtime's own
+package need not be visible to agent code. What differs from ipykernel:
+
+- Prints, displays, results, tracebacks and the output of subprocesses are all written to file
+  descriptor 1 at once. So they keep their true order, nothing is lost in a message queue or when
+  the process dies, and a flood slows its writer down instead of filling memory.
+- A request with `{"language": "bash"}` in its metadata is run by bash.
+- `input()` says that nobody can answer; `exit()` ends the cell, not the kernel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelapp import IPKernelApp
+from ipykernel.zmqshell import ZMQDisplayPublisher, ZMQInteractiveShell
+from IPython.core.displayhook import DisplayHook
+
+_MOST_FRAMES = 10
+_LONGEST_ITEM = 4000
+_NOBODY = (
+    "Nobody can answer: the code runs unattended, with an empty standard input. "
+    "Set the value in the code instead."
+)
+
+
+class PipeWriter(io.FileIO):
+    """Writes at once and in full, even where a child process made the pipe non-blocking."""
+
+    def write(self, data: Any) -> int:
+        written = super().write(data)
+        return written if written == len(data) else self._write_rest(data, written or 0)
+
+    def _write_rest(self, data: Any, done: int) -> int:
+        os.set_blocking(self.fileno(), True)
+        view = memoryview(data)
+        while done < len(view):
+            done += super().write(view[done:]) or 0
+        return done
+
+
+def text_stream(descriptor: int) -> io.TextIOWrapper:
+    raw = PipeWriter(descriptor, "w", closefd=False)
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)
+
+
+class Streams:
+    """The kernel's output, put back before each cell if the last one closed or redirected it."""
+
+    def __init__(self) -> None:
+        self._kept = os.dup(1)
+        self._connect()
+
+    def restore(self) -> None:
+        os.set_blocking(self._kept, True)
+        for descriptor in (1, 2):
+            if not self._is_ours(descriptor):
+                os.dup2(self._kept, descriptor)
+        if sys.stdout.closed or sys.stderr.closed:
+            self._connect()
+
+    def _connect(self) -> None:
+        sys.stdout = sys.__stdout__ = text_stream(1)  # type: ignore[misc]
+        sys.stderr = sys.__stderr__ = text_stream(2)  # type: ignore[misc]
+
+    def _is_ours(self, descriptor: int) -> bool:
+        try:
+            return os.path.sameopenfile(descriptor, self._kept)
+        except OSError:
+            return False
+
+
+def shortened(text: str) -> str:
+    if len(text) <= _LONGEST_ITEM:
+        return text
+    half = _LONGEST_ITEM // 2
+    cut = len(text) - 2 * half
+    return f"{text[:half]}\n[... {cut:,} characters left out ...]\n{text[-half:]}"
+
+
+def as_text(data: dict[str, Any]) -> str:
+    """A rich output for a reader of plain text."""
+    plain = str(data.get("text/plain", ""))
+    if any(kind.startswith("image/") for kind in data):
+        return f"[image] {plain}".rstrip()
+    if plain.startswith("<IPython.core.display"):
+        if "text/markdown" in data:
+            return str(data["text/markdown"])
+        if "text/html" in data:
+            return html.unescape(re.sub(r"<[^>]*>", " ", str(data["text/html"]))).strip()
+    return plain
+
+
+class TextDisplay(ZMQDisplayPublisher):
+    """`display(...)` as text."""
+
+    def publish(self, data: dict[str, Any], *_: Any, **__: Any) -> None:
+        print(as_text(data))
+
+    def clear_output(self, wait: bool = False) -> None:
+        """Text that was written stays."""
+
+
+class TextResult(DisplayHook):
+    """The value of a cell's last expression as text."""
+
+    session: Any = None
+    pub_socket: Any = None
+    topic: Any = None
+    msg: Any = None
+    parent_header: Any = None
+
+    def set_parent(self, parent: Any) -> None:
+        """Part of ipykernel's display hook; output is not matched to requests here."""
+
+    def write_output_prompt(self) -> None:
+        """No `Out[1]:`."""
+
+    def write_format_data(self, format_dict: dict[str, Any], *_: Any, **__: Any) -> None:
+        print(as_text(format_dict))
+
+
+class TextShell(ZMQInteractiveShell):
+    """IPython, writing text."""
+
+    displayhook_class = TextResult  # type: ignore[assignment]
+    display_pub_class = TextDisplay
+
+    def _showtraceback(self, etype: type[BaseException], evalue: Any, stb: list[str]) -> None:
+        stb = [item for item in stb if f"File {__file__}" not in item]
+        if len(stb) > _MOST_FRAMES:
+            cut = len(stb) - _MOST_FRAMES
+            stb = [*stb[:4], f"[... {cut} frames left out ...]", *stb[4 - _MOST_FRAMES :]]
+        print("\n".join(shortened(item) for item in stb))
+        self._last_traceback: list[str] = []
+
+    def showtraceback(self, exc_tuple: Any = None, *args: Any, **kwargs: Any) -> None:
+        value = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
+        if isinstance(value, SystemExit):
+            print(f"SystemExit: {'' if value.code is None else value.code}".rstrip(" :"))
+        else:
+            super().showtraceback(exc_tuple, *args, **kwargs)
+
+    def init_environment(self) -> None:
+        """The environment is the sandbox's: colours, which ipykernel asks for, stay off."""
+
+    def ask_exit(self) -> None:
+        """`exit()` and `quit()`: end the cell; the kernel goes on."""
+        raise SystemExit
+
+    def system_piped(self, cmd: str) -> None:
+        """`!command`, with its output in the pipe like everything else."""
+        self.user_ns["_exit_code"] = subprocess.call(
+            ["bash", "-c", self.var_expand(cmd, depth=1)], stdin=subprocess.DEVNULL
+        )
+
+    system = system_piped
+
+
+class SandboxKernel(IPythonKernel):
+    """Runs Python and bash cells; replies tell only how a cell ended."""
+
+    shell_class = TextShell
+    folder: Path
+    workspace: str
+    streams: Streams
+
+    async def do_execute(
+        self, code: str, silent: bool, *args: Any, cell_meta: Any = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        self.streams.restore()
+        # With any handler of its own, the loop wakes at every signal, so an interrupt gets through.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGURG, lambda: None)
+        try:
+            if (cell_meta or {}).get("language") == "bash":
+                return self._bash(code)
+            return _short(await super().do_execute(code, silent, *args, **kwargs))
+        except (KeyboardInterrupt, asyncio.CancelledError):  # the latter in an awaiting cell
+            print("KeyboardInterrupt")
+            return {"status": "error", "ename": "KeyboardInterrupt", "evalue": ""}
+
+    def raw_input(self, prompt: object = "") -> str:
+        print(prompt, end="")
+        raise EOFError(_NOBODY)
+
+    def getpass(self, prompt: str = "", *_: Any, **__: Any) -> str:
+        return self.raw_input(prompt)
+
+    def _bash(self, code: str) -> dict[str, Any]:
+        """From a file, so that code may be of any length. Only bash itself is waited for."""
+        script = self.folder / "cell.sh"
+        try:
+            script.write_text(code, encoding="utf-8", errors="replace")
+            process = subprocess.Popen(
+                ["bash", str(script)],
+                stdin=subprocess.DEVNULL,
+                stdout=1,
+                stderr=2,
+                cwd=self.workspace,
+                process_group=0,
+            )
+        except OSError as error:
+            print(f"bash could not be started: {error}")
+            return {"status": "error", "ename": "OSError", "evalue": str(error)}
+        return _exit_reply(_wait(process))
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        for how in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            os.killpg(process.pid, how)
+            try:
+                process.wait(0.3)
+            except subprocess.TimeoutExpired:
+                continue
+            break
+        raise
+
+
+def _exit_reply(code: int) -> dict[str, Any]:
+    if code == 0:
+        return {"status": "ok"}
+    return {"status": "error", "ename": "ExitCode", "evalue": str(code)}
+
+
+def _short(reply: dict[str, Any]) -> dict[str, Any]:
+    """The reply without the traceback, which was written; `sys.exit(0)` is a good end."""
+    name, value = reply.get("ename", ""), str(reply.get("evalue", ""))
+    good = reply["status"] == "ok" or (name == "SystemExit" and value in ("", "None", "0"))
+    return {"status": "ok" if good else "error", "ename": name, "evalue": value[:200]}
+
+
+class SandboxApp(IPKernelApp):
+    """ipykernel's application with the pipe in place of its message streams."""
+
+    kernel_class = SandboxKernel
+
+    def init_io(self) -> None:
+        SandboxKernel.streams = Streams()
+        self.displayhook = SimpleNamespace()
+
+    default_extensions: list[str] = []  # noqa: RUF012 a trait there
+
+    def init_path(self) -> None:
+        """The workspace comes first, as for a script there."""
+        sys.path[0] = ""
+
+
+def settings(folder: Path) -> dict[str, Any]:
+    return {
+        "IPKernelApp": {
+            "connection_file": str(folder / "connection.json"),
+            "ipython_dir": str(folder / "ipython"),
+            "log_level": 50,
+        },
+        "InteractiveShellApp": {"exec_PYTHONSTARTUP": False},
+        "InteractiveShell": {"colors": "nocolor", "cache_size": 0},
+        "HistoryManager": {"enabled": False},
+        "IPythonKernel": {"_execute_sleep": 0.0},
+    }
+
+
+def main() -> None:
+    from traitlets.config import Config
+
+    folder, SandboxKernel.workspace = Path(sys.argv[1]), sys.argv[2]
+    SandboxKernel.folder = folder
+    if os.getpgrp() != os.getpid():
+        os.setpgid(0, 0)  # an interrupt reaches what the cell has started, too
+    (folder / "ipython").mkdir()
+    warnings.filterwarnings("ignore", message="To exit: use 'exit'")
+    app = SandboxApp.instance(config=Config(settings(folder)))
+    sys.modules["debugpy"] = None  # type: ignore[assignment]  # half a second, for nobody
+    app.initialize([])
+    del sys.modules["debugpy"]
+    app.start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""A sandbox that is a process group on this machine: contains accidents, not attacks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from mle_ideator.sandboxes.environment import environment
+from mle_ideator.sandboxes.inputs import CopiedInputs
+from mle_ideator.sandboxes.kernel import KernelSandbox
+from mle_ideator.sandboxes.running import Placement
+
+
+class LocalSandbox(KernelSandbox):
+    """The kernel runs as the same user, with limits but without walls."""
+
+    kind = "local"
+    network = True
+    covers = (
+        "environment variables: none of the runtime's keys and tokens are passed on",
+        "processes: everything the code starts is killed at the end, and at a timeout",
+        "limits: time of a cell, size of a file, size of the output, no core dumps",
+        "privileges: none can be gained (set-user-id programs do not work)",
+        "inputs: the code sees copies; changed ones are put back after each cell",
+    )
+    does_not_cover = (
+        "network: the code can reach everything that this machine can",
+        "files: the code can read and change what this user can, the home folder included",
+        "answers: a task's source data on this machine, its Python package included, can be found",
+        "other processes of this user, the runtime's memory included",
+        "memory: there is no limit, though agent code is the first that a full machine kills",
+    )
+
+    @classmethod
+    def unavailable(cls) -> str | None:
+        if sys.platform != "linux":
+            return "it needs Linux; use the docker sandbox instead"
+        return None
+
+    def _prepare(self) -> None:
+        self._copies = CopiedInputs(self._inputs, self._workspace / "input")
+
+    def _mend_inputs(self) -> list[str]:
+        return self._copies.mend()
+
+    def _place(self, folder: Path) -> Placement:
+        return Placement(
+            environment=environment(
+                home=str(self._private.home),
+                temporary=str(self._private.temporary),
+                threads=self._request.threads,
+                mark=self._private.mark,
+            ),
+            cwd=str(self._workspace),
+            workspace=str(self._workspace),
+            folder=folder,
+            seen_as=str(folder),
+            max_file_bytes=int(self._request.max_file_gib * 2**30),
+        )

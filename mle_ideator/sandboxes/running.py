@@ -1,0 +1,192 @@
+"""One kernel with its supervisor: started, asked, stopped, ended."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from mle_ideator.errors import SandboxError
+from mle_ideator.sandboxes import processes
+from mle_ideator.sandboxes.connection import Connection, write_connection_file
+from mle_ideator.sandboxes.environment import MARK
+from mle_ideator.sandboxes.reader import PipeReader
+from mle_ideator.types import Execute
+
+START_TIMEOUT_S = 60.0
+# Together less than four seconds: a cell ends at most five seconds after its limit.
+INTERRUPT_GRACE_S = 0.9
+INTERRUPTS = 2
+TERMINATE_GRACE_S = 0.7
+END_TIMEOUT_S = 1.3
+_REPORT_GRACE_S = 0.5
+_PROGRAMS = Path(__file__).parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """How a backend wants a kernel to be started."""
+
+    wrapper: tuple[str, ...] = ()
+    """Words put before the kernel's command."""
+    environment: dict[str, str]
+    cwd: str
+    """Where the wrapper is started."""
+    workspace: str
+    """The workspace, as agent code sees it."""
+    folder: Path
+    """Where the kernel's sockets lie."""
+    seen_as: str
+    """The same folder, as the kernel sees it."""
+    max_file_bytes: int
+    no_new_privileges: bool = True
+
+
+class RunningKernel:
+    """A live kernel. `ended` is done once it is not, with the reason in words."""
+
+    def __init__(self, placement: Placement, reader: PipeReader) -> None:
+        self._placement = placement
+        self._reader = reader
+        self._tasks: list[asyncio.Task[None]] = []
+        self._interrupts: set[asyncio.Task[None]] = set()
+        self._chain: list[int] = []
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def start(self) -> None:
+        """Start and wait for a real reply. Raises `SandboxError` with what the kernel wrote."""
+        info = self._prepare_folder()
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command(),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=self._reader.writing_end,
+            env=self._placement.environment,
+            cwd=self._placement.cwd,
+            start_new_session=True,
+        )
+        self._connection = Connection(info)
+        self._tasks.append(asyncio.create_task(self._watch_reports()))
+        await self._wait_until_ready()
+        self._chain = processes.descendants(self._process.pid)
+        self._tasks.append(asyncio.create_task(self._watch_connection()))
+
+    def ask(self, action: Execute) -> asyncio.Task[dict[str, Any]]:
+        """Send a cell; the task is done when the kernel has answered."""
+        return asyncio.create_task(self._connection.execute(action))
+
+    async def interrupt(self, reply: asyncio.Task[dict[str, Any]]) -> bool:
+        """Interrupt, more than once since code may swallow one. True if the cell ended by it."""
+        self._interrupts.clear()
+        for _ in range(INTERRUPTS):
+            request = asyncio.create_task(self._connection.interrupt())
+            self._interrupts.add(request)
+            await first_of(reply, self.ended, timeout_s=INTERRUPT_GRACE_S)
+            if reply.done() or self.ended.done():
+                break
+        if reply.done():  # a late signal must not hit the next cell
+            await asyncio.wait(self._interrupts, timeout=INTERRUPT_GRACE_S)
+        answered = all(request.done() for request in self._interrupts)
+        return reply.done() and answered and not self.ended.done()
+
+    async def terminate(self) -> None:
+        """Ask the kernel's process to end; `close` kills what does not."""
+        processes.kill(self._chain[-1:], signal.SIGTERM)
+        await asyncio.wait({self.ended}, timeout=TERMINATE_GRACE_S)
+
+    def agents(self) -> list[processes.Process]:
+        """What agent code has started and still runs."""
+        return processes.agents_below(self._process.pid, self._chain)
+
+    def is_attached(self, process: processes.Process) -> bool:
+        """Is it a child of the kernel (a worker, say), not a background job of its own?"""
+        return process.parent == self._chain[-1]
+
+    async def close(self) -> None:
+        """Kill everything below the supervisor and wait until it is gone."""
+        for task in (*self._tasks, *self._interrupts):
+            task.cancel()
+        if hasattr(self, "_connection"):
+            self._connection.close()
+        if hasattr(self, "_process"):
+            await self._end_process()
+        await asyncio.gather(*self._tasks, *self._interrupts, return_exceptions=True)
+        self.ended.cancel()
+        shutil.rmtree(self._placement.folder, ignore_errors=True)
+
+    async def _end_process(self) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), END_TIMEOUT_S)
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+        await asyncio.to_thread(processes.kill_marked, self._placement.environment[MARK])
+
+    def _prepare_folder(self) -> dict[str, Any]:
+        folder = self._placement.folder
+        folder.mkdir(mode=0o700)
+        shutil.copyfile(_PROGRAMS / "kernel_process.py", folder / "kernel_process.py")
+        return write_connection_file(folder, self._placement.seen_as)
+
+    def _command(self) -> list[str]:
+        place = self._placement
+        return [
+            *(sys.executable, "-I", "-S", str(_PROGRAMS / "supervisor.py")),
+            *(str(place.max_file_bytes), str(int(place.no_new_privileges))),
+            *place.wrapper,
+            *(sys.executable, f"{place.seen_as}/kernel_process.py", place.seen_as, place.workspace),
+        ]
+
+    async def _wait_until_ready(self) -> None:
+        ready = asyncio.create_task(self._connection.ready())
+        self._tasks.append(ready)
+        await first_of(ready, self.ended, timeout_s=START_TIMEOUT_S)
+        if ready.done() and not self.ended.done():
+            return
+        why = self.ended.result() if self.ended.done() else f"no reply in {START_TIMEOUT_S:.0f} s"
+        said, _ = self._reader.take()
+        said = said.strip()[-2000:] or "nothing"
+        raise SandboxError(f"the kernel did not start: {why}. It wrote: {said}")
+
+    async def _watch_reports(self) -> None:
+        reports = cast(asyncio.StreamReader, self._process.stdout)
+        async for line in reports:
+            word, _, code = line.decode().strip().partition(" ")
+            if word == "exit":
+                return self._end(ended_by(int(code)))
+        return self._end("its supervisor was killed")
+
+    async def _watch_connection(self) -> None:
+        """A kernel that hangs up is as good as dead; if it really died, the report says why."""
+        await asyncio.wait({self._connection.lost})
+        await asyncio.sleep(_REPORT_GRACE_S)
+        self._end("it closed its connection")
+
+    def _end(self, why: str) -> None:
+        if not self.ended.done():
+            self.ended.set_result(why)
+
+
+async def first_of(*futures: asyncio.Future[Any], timeout_s: float) -> None:
+    """Wait until one is done or the time is up. Cancels none."""
+    await asyncio.wait(futures, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+
+
+def ended_by(code: int) -> str:
+    """An exit code in words. Wrappers give a signal as 128 + number."""
+    number = -code if code < 0 else code - 128
+    if number <= 0:
+        return f"exit code {code}"
+    hints = {
+        signal.SIGKILL: ", likely memory",
+        signal.SIGSEGV: ", a crash in compiled code",
+        signal.SIGABRT: ", an abort in compiled code",
+        signal.SIGBUS: ", a crash in compiled code",
+    }
+    return f"signal {number}{hints.get(signal.Signals(number), '') if number < 65 else ''}"
