@@ -55,7 +55,8 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "impute_missing",
         "data preparation",
         "Fill missing numbers with the median and add an indicator column for each.",
-        r"imput|(?:(?:fill|replac)\w* (?:in )?(?:the |all )?)?missing[- ](?:values?|indicators?|numbers?)"
+        r"imput|(?:(?:fill|replac)\w* (?:in )?(?:the |all )?)?"
+        r"missing[- ](?:values?|indicators?|numbers?)"
         r"|(?:fill|replac)\w* (?:in )?(?:the |all )?nans?\b",
     ),
     Operation(
@@ -164,7 +165,8 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "image_gradients",
         "feature engineering",
         "Describe images by histograms of oriented gradients.",
-        r"(?:oriented )?gradients? (?:histograms?|features?)|hog\b|histograms? of (?:oriented )?grad",
+        r"(?:oriented )?gradients? (?:histograms?|features?)|hog\b"
+        r"|histograms? of (?:oriented )?grad",
     ),
     Operation(
         "image_shifts",
@@ -271,8 +273,9 @@ OPERATIONS: dict[str, Operation] = _catalogue(
         "bag_seeds",
         "ensembling",
         "Average several models that differ only in their seed.",
-        r"bag(?:ging|ged)?\b|seed averag|(?:several|multiple|different|two|three|four|five|six|ten|\d+) "
-        r"(?:random )?seeds|averag\w*(?: over)? (?:the )?(?:random )?seeds"
+        r"bag(?:ging|ged)?\b|seed averag"
+        r"|(?:several|multiple|different|two|three|four|five|six|ten|\d+) (?:random )?seeds"
+        r"|averag\w*(?: over)? (?:the )?(?:random )?seeds"
         r"|differ(?:ing|s)?(?: only)? (?:in|by) (?:their |the )?(?:random )?seeds?",
     ),
     Operation(

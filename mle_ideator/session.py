@@ -11,7 +11,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -207,20 +207,21 @@ class _Loop:
         self, state: HelpState, remaining: Remaining
     ) -> tuple[Observation, Idea | None, Usage]:
         if remaining.help_requests <= 0:
-            return _no_idea("no help requests are left"), None, Usage()
+            return _unadvised("no help requests are left"), None, Usage()
         self.help_requests += 1
         try:
             proposal = await self._answer("ideator", remaining, self.setup.ideator.propose(state))
         except AgentError as error:
             self._warn(f"the ideator failed, the session goes on without help: {error}")
-            text = render("session/no_idea", reason="the ideator can not be reached")
-            return Observation(text=text), None, Usage(calls=1)
+            return _unadvised("the ideator can not be reached"), None, Usage(calls=1)
         return self._told(proposal), proposal.idea, proposal.usage
 
     def _told(self, proposal: Proposal) -> Observation:
         idea = proposal.idea
         if idea is None:
-            return _no_idea(proposal.reason, malformed=proposal.malformed)
+            return _unadvised(
+                proposal.reason, "malformed_idea" if proposal.malformed else "no_idea"
+            )
         wanted = idea.reverts_to
         back = next((s for s in self.solutions if s.number == wanted), None)
         if back:
@@ -324,9 +325,11 @@ class _Loop:
         self.journal.append(log.Warned(at_s=self.clock.elapsed_s, message=message))
 
 
-def _no_idea(reason: str, *, malformed: bool = False) -> Observation:
-    text = render("session/no_idea", reason=reason)
-    return Observation(text=text, status="malformed_idea" if malformed else "no_idea")
+def _unadvised(
+    reason: str, status: Literal["no_idea", "malformed_idea", "told"] = "told"
+) -> Observation:
+    """Whether an ideator gave no idea, or could not be asked, is told apart by the status."""
+    return Observation(text=render("session/no_idea", reason=reason), status=status)
 
 
 def _number(solution: Solution | None) -> int | None:

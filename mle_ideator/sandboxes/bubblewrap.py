@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,12 @@ _PYTHON_PARTS = (
 )
 _HARDWARE = ("/sys/devices/system/cpu", "/sys/devices/system/node")
 _GPUS = ("nvidia*", "dri", "kfd")
+# The lists that container engines use.
+_PROC_READ_ONLY = ("bus", "fs", "irq", "pressure", "sys", "sysrq-trigger")
+_PROC_HIDDEN = (
+    *("acpi", "asound", "interrupts", "kallsyms", "kcore", "keys", "kmsg", "latency_stats"),
+    *("sched_debug", "scsi", "timer_list", "timer_stats", "mtrr", "dynamic_debug", "sysvipc"),
+)
 _INSTALL = "install it with `apt-get install bubblewrap` (or your system's package manager)"
 
 
@@ -69,7 +76,7 @@ class BubblewrapSandbox(KernelSandbox):
 
     def _place(self, folder: Path) -> Placement:
         return Placement(
-            wrapper=(*self._walls(folder), "--"),
+            wrapper=("/bin/sh", "-c", _START, str(self._written_walls(folder))),
             environment=environment(
                 home=_HOME,
                 temporary="/tmp",  # noqa: S108 its own
@@ -83,6 +90,12 @@ class BubblewrapSandbox(KernelSandbox):
             max_file_bytes=int(self._request.max_file_gib * 2**30),
             no_new_privileges=False,  # bubblewrap sets it, and may itself be set-user-id
         )
+
+    def _written_walls(self, folder: Path) -> Path:
+        """The options in a file: on the command line, agent code could read the host's paths."""
+        options = self._private.path / f"walls-{folder.name}"
+        options.write_bytes(b"\0".join(os.fsencode(word) for word in self._walls(folder)) + b"\0")
+        return options
 
     def _walls(self, folder: Path) -> list[str]:
         """The order counts: what is mounted later covers what was mounted before."""
@@ -109,8 +122,9 @@ class BubblewrapSandbox(KernelSandbox):
         ]
 
 
+_START = 'exec bwrap --args 3 -- "$@" 3< "$0"'
 _NAMESPACES = (
-    *("bwrap", "--unshare-all", "--unshare-user", "--uid", _USER, "--gid", _USER),
+    *("--unshare-all", "--unshare-user", "--uid", _USER, "--gid", _USER),
     *("--die-with-parent", "--new-session", "--hostname", "sandbox", "--cap-drop", "ALL"),
 )
 
@@ -123,11 +137,27 @@ def _system_mounts() -> list[str]:
             words += ["--symlink", str(path.readlink()), name]
         elif path.is_dir():
             words += ["--ro-bind", name, name]
-    words += ["--proc", "/proc", "--dev", "/dev"]
+    words += ["--proc", "/proc", *_machine_wide(), "--dev", "/dev"]
     for name in (*(f"/etc/{entry}" for entry in _CONFIGURATION), *_HARDWARE):
         words += ["--ro-bind-try", name, name]
     for device in (found for pattern in _GPUS for found in sorted(Path("/dev").glob(pattern))):
         words += ["--dev-bind-try", str(device), str(device)]
+    return words
+
+
+def _machine_wide() -> list[str]:
+    """Close the parts of /proc that belong to the whole machine.
+
+    A runtime that root started stays root to the kernel's owner checks, and /proc/sys is root's.
+    """
+    words: list[str] = []
+    for name in (f"/proc/{entry}" for entry in _PROC_READ_ONLY):
+        words += ["--ro-bind-try", name, name]
+    for path in (Path("/proc") / entry for entry in _PROC_HIDDEN):
+        if path.is_dir():
+            words += ["--tmpfs", str(path), "--remount-ro", str(path)]
+        elif path.exists():
+            words += ["--ro-bind", "/dev/null", str(path)]
     return words
 
 
@@ -192,7 +222,7 @@ def _no_nesting() -> tuple[str, ...]:
 
 def _try(*options: str) -> str | None:
     """Why a trivial sandbox does not work, or `None`."""
-    command = [*_NAMESPACES, *options, *_system_mounts(), "--", "/usr/bin/true"]
+    command = ["bwrap", *_NAMESPACES, *options, *_system_mounts(), "--", "/usr/bin/true"]
     try:
         tried = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -194,6 +194,8 @@ class SandboxKernel(IPythonKernel):
         except (KeyboardInterrupt, asyncio.CancelledError):  # the latter in an awaiting cell
             print("KeyboardInterrupt")
             return {"status": "error", "ename": "KeyboardInterrupt", "evalue": ""}
+        finally:
+            self.streams.restore()  # ipykernel flushes them, and sends no reply if that fails
 
     def raw_input(self, prompt: object = "") -> str:
         print(prompt, end="")

@@ -173,7 +173,7 @@ async def test_an_answer_without_a_well_formed_idea_is_told_apart_from_none(play
 async def test_help_requests_are_bounded(play):
     idea = Idea("Refine", "Do.", "Why.")
     record = await play(Plays(HELP, HELP), Says(idea), limits=Limits(help_requests=1))
-    assert [step.observation.status for step in record.steps[:2]] == ["idea", "no_idea"]
+    assert [step.observation.status for step in record.steps[:2]] == ["idea", "told"]
 
 
 async def test_steps_are_bounded_and_an_unreadable_reply_costs_one(play):
