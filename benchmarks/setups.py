@@ -9,8 +9,9 @@ from mle_ideator.config import RunConfig
 from mle_ideator.errors import UsageError
 from mle_ideator.protocols import Grader, Ideator, Implementer
 from mle_ideator.registry import create
+from mle_ideator.results import Record
 from mle_ideator.sandboxes import choose_sandbox
-from mle_ideator.session import Setup
+from mle_ideator.setups import Setup
 from mle_ideator.solutions import SUBMISSION
 from mle_ideator.types import Task
 
@@ -32,7 +33,7 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
     name, sandbox = choose_sandbox(config.sandbox)
     if reason := sandbox.unavailable():
         raise UsageError(f"the {name} sandbox can not be used here: {reason}")
-    task, grader, remarks = _task(config, folder / DATA)
+    task, grader, remarks, whole = _task(config, folder / DATA)
     return Setup(
         task=task,
         grader=grader,
@@ -42,23 +43,29 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
         folder=folder,
         config=config,
         remarks=remarks,
+        whole_inputs=str(whole) if whole else None,
     )
 
 
-def _task(config: RunConfig, folder: Path) -> tuple[Task, Grader, tuple[str, ...]]:
+def _task(config: RunConfig, folder: Path) -> tuple[Task, Grader, tuple[str, ...], Path | None]:
     if config.data is None:
-        return *load_task(config.task or ""), ()
-    from mle_ideator.benchmarks.own_data import load_own_data, remarks_of
+        return *load_task(config.task or ""), (), None
+    from mle_ideator.benchmarks.own_data import load_own_data, remarks_of, whole_inputs_of
 
     task, grader = load_own_data(config.data, folder, config.seed)
-    return task, grader, tuple(remarks_of(folder))
+    return task, grader, tuple(remarks_of(folder)), whole_inputs_of(folder)
 
 
-def export_own_predictions(run: Path) -> Path | None:
-    """Write the predictions of the person's own test rows, if the run has any, beside the rest."""
-    if not (run / DATA).is_dir() or not (run / SUBMISSION).exists():
-        return None
+def export_own_predictions(run: Path, record: Record) -> None:
+    """Write `predictions.csv`: the person's own test rows, if the run has any.
+
+    They come from the fit to all labelled rows, or, if that failed, from the graded one.
+    """
+    if record.final is None or not (run / DATA).is_dir():
+        return
     from mle_ideator.benchmarks.own_data import export_predictions
 
-    predictions = run / "predictions.csv"
-    return predictions if export_predictions(run / DATA, run / SUBMISSION, predictions) else None
+    fitted = record.refitted
+    worked = fitted is not None and not fitted.detail
+    kept = run / "refit" / f"{record.final.number:03d}" if worked else run
+    export_predictions(run / DATA, kept / SUBMISSION, run / "predictions.csv")

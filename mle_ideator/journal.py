@@ -93,6 +93,15 @@ class Rerun(Value, frozen=True, tag="rerun", kw_only=True):
     detail: str = ""
 
 
+class Refitted(Value, frozen=True, tag="refitted", kw_only=True):
+    """The final solution was fitted once more, to every labelled row of a person's own data."""
+
+    at_s: float
+    solution: int
+    detail: str = ""
+    """Why that failed; empty if its submission is valid."""
+
+
 class Ended(Value, frozen=True, tag="ended", kw_only=True):
     """The session is over."""
 
@@ -103,7 +112,7 @@ class Ended(Value, frozen=True, tag="ended", kw_only=True):
     detail: str = ""
 
 
-Event = Started | Decided | Stepped | Solved | Rejected | Warned | Rerun | Ended
+Event = Started | Decided | Stepped | Solved | Rejected | Warned | Rerun | Refitted | Ended
 Listener = Callable[[Event], None]
 FILE = "journal.jsonl"
 

@@ -81,7 +81,7 @@ class Profile(Value, frozen=True, kw_only=True):
     side_tables: tuple[str, ...] = ()
     """Other CSV files in `input/`."""
     unlisted: int = 0
-    """How many numeric columns of a wide table `columns` leaves out."""
+    """How many columns of a wide table `columns` leaves out, numeric ones first."""
     horizon: int | None = None
     """How many time steps the test rows reach beyond the training rows, where `time` is set."""
 

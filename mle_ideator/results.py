@@ -9,7 +9,17 @@ from pathlib import Path
 import msgspec
 
 from mle_ideator.files import replace_file
-from mle_ideator.journal import Decided, Ended, Event, Rerun, Solved, Started, Stepped, Warned
+from mle_ideator.journal import (
+    Decided,
+    Ended,
+    Event,
+    Refitted,
+    Rerun,
+    Solved,
+    Started,
+    Stepped,
+    Warned,
+)
 from mle_ideator.solutions import SOLUTION, SUBMISSION
 from mle_ideator.types import Idea, Outcome, Scores, SeekHelp, Solution, Step, Usage, Value
 
@@ -23,6 +33,7 @@ class Record(Value, frozen=True, kw_only=True):
     bests: tuple[int, ...]
     """Numbers of the solutions that were the best when they were made."""
     reruns: tuple[Rerun, ...]
+    refitted: Refitted | None
     warnings: tuple[str, ...]
     implementer_usage: Usage
     ideator_usage: Usage
@@ -75,6 +86,7 @@ def record_of(events: Sequence[Event]) -> Record:
         solutions=tuple(event.solution for event in solved),
         bests=tuple(event.solution.number for event in solved if event.best),
         reruns=tuple(event for event in events if isinstance(event, Rerun)),
+        refitted=next((event for event in events if isinstance(event, Refitted)), None),
         warnings=tuple(event.message for event in events if isinstance(event, Warned)),
         implementer_usage=sum((decision.usage for decision in decisions), Usage()),
         ideator_usage=sum((event.ideator_usage for event in steps), Usage()),

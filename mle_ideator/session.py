@@ -10,27 +10,19 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
 
 from mle_ideator import __version__
 from mle_ideator import journal as log
-from mle_ideator.config import RunConfig
 from mle_ideator.errors import AgentError, MleIdeatorError
+from mle_ideator.handover import hand_over
 from mle_ideator.journal import Journal
 from mle_ideator.limits import Clock
 from mle_ideator.prompts import render
-from mle_ideator.protocols import (
-    Grader,
-    Ideator,
-    Implementer,
-    Sandbox,
-    SandboxFactory,
-    SandboxRequest,
-)
-from mle_ideator.solutions import Solutions, Workspace, beats, ranked
+from mle_ideator.setups import Setup
+from mle_ideator.solutions import Solutions, Workspace, beats
 from mle_ideator.types import (
     Execute,
     Finish,
@@ -46,35 +38,10 @@ from mle_ideator.types import (
     Situation,
     Solution,
     Step,
-    Task,
     Usage,
 )
 
 T = TypeVar("T")
-RERUNS = 3
-"""How many solutions are tried, best first, until one runs in a clean sandbox."""
-
-
-@dataclass(frozen=True)
-class Setup:
-    """Who works on what, with what, and where."""
-
-    task: Task
-    grader: Grader
-    implementer: Implementer
-    ideator: Ideator
-    sandbox: SandboxFactory
-    folder: Path
-    config: RunConfig
-    remarks: tuple[str, ...] = ()
-    """What a person should know of how the task was read."""
-
-    def open_sandbox(self, workspace: Path) -> Sandbox:
-        workspace.mkdir(parents=True)
-        request = SandboxRequest(
-            workspace=str(workspace), inputs=self.task.inputs, masked=self.task.masked
-        )
-        return self.sandbox(request)
 
 
 async def run_session(setup: Setup, journal: Journal) -> log.Ended:
@@ -86,7 +53,7 @@ async def run_session(setup: Setup, journal: Journal) -> log.Ended:
     loop = _Loop(setup, journal, Clock(setup.config.limits))
     try:
         outcome = await loop.run()
-        final = await loop.rerun_best()
+        final = await hand_over(setup, journal, loop.clock, loop.solutions)
         return loop.end(outcome, final)
     except asyncio.CancelledError:
         loop.end("interrupted", loop.best)
@@ -268,48 +235,6 @@ class _Loop:
             sandbox=self.sandbox.info,
             seed=self.setup.config.seed,
         )
-
-    async def rerun_best(self) -> Solution | None:
-        """The best solution that a clean sandbox reproduces; the best one if none does."""
-        config, task = self.setup.config, self.setup.task
-        order = ranked(self.solutions, config.selection, task.min_delta)
-        for solution in order[:RERUNS]:
-            if self.clock.left_s <= 1:
-                self._warn("no time was left to run the final solution again")
-                break
-            if await self._reproduces(solution):
-                return solution
-        if order:
-            self._warn(f"solution #{order[0].number} is final, but was not reproduced")
-        return order[0] if order else None
-
-    async def _reproduces(self, solution: Solution) -> bool:
-        folder = self.setup.folder / "rerun" / f"workspace-{solution.number:03d}"
-        async with self.setup.open_sandbox(folder) as sandbox:
-            workspace = Workspace(folder)
-            workspace.restore(solution.code)
-            execution = await sandbox.execute(
-                Execute("bash", "python solution.py"), self.clock.left_s
-            )
-            store = Solutions(
-                self.setup.folder / "rerun", self.setup.grader, self.setup.task.metric
-            )
-            again, grade = await asyncio.to_thread(
-                store.capture, workspace, solution.number, solution.step, execution.text
-            )
-        ran = execution.status == "ok"
-        reproduced = ran and again is not None
-        problems = "; ".join(problem.message for problem in grade.problems)
-        self.journal.append(
-            log.Rerun(
-                at_s=self.clock.elapsed_s,
-                solution=solution.number,
-                reproduced=reproduced,
-                scores=again.scores if again else Scores(),
-                detail=problems if ran else f"{execution.text[-2000:]}\n{execution.note}".strip(),
-            )
-        )
-        return reproduced
 
     def end(self, outcome: Outcome, final: Solution | None, detail: str = "") -> log.Ended:
         ended = log.Ended(

@@ -11,7 +11,8 @@ from mle_ideator.config import RunConfig
 from mle_ideator.journal import FILE, Journal, read_journal
 from mle_ideator.results import record_of
 from mle_ideator.sandboxes.local import LocalSandbox
-from mle_ideator.session import Setup, run_session
+from mle_ideator.session import run_session
+from mle_ideator.setups import Setup
 from mle_ideator.types import Metric, Score, Scores, Task
 
 ROWS = 20

@@ -2,8 +2,9 @@
 
 Some of the training rows are kept from the agents and graded on. Agents get the others as
 `train.csv`, and as `test.csv` the kept rows together with the person's test rows, shuffled; all of
-them have to be predicted, only the kept ones are scored. At the end `export_predictions` writes the
-predictions of the person's test rows in the person's own form.
+them have to be predicted, only the kept ones are scored. At the end the final solution is fitted
+once more to all rows, and `export_predictions` writes its predictions of the person's test rows in
+the person's own form.
 
     reading    files -> cells as text, or one line that says what is wrong
     target     what the target is and which metric fits
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 ORDER = "test_rows.csv"
 """The task's ids of the person's test rows, in their order, and their own ids."""
 REMARKS = "remarks.txt"
+WHOLE = "whole"
+"""The inputs once more, with the held-out rows in train.csv: for the fit that goes home."""
 
 
 def load_own_data(own: OwnData, folder: Path, seed: int = 0) -> tuple[Task, Grader]:
@@ -42,6 +45,12 @@ def load_own_data(own: OwnData, folder: Path, seed: int = 0) -> tuple[Task, Grad
 def remarks_of(folder: Path) -> list[str]:
     """What a person should know of how their data were read, from a folder that was built."""
     return (folder / "private" / REMARKS).read_text(encoding="utf-8").splitlines()
+
+
+def whole_inputs_of(folder: Path) -> Path | None:
+    """The inputs with every labelled row, if there are rows of the person's own to predict."""
+    whole = folder / WHOLE
+    return whole if whole.is_dir() else None
 
 
 def export_predictions(folder: Path, submission: Path, destination: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from mle_ideator.benchmarks import building
 from mle_ideator.benchmarks.grading import FileGrader
 from mle_ideator.benchmarks.grading.wording import count
-from mle_ideator.benchmarks.own_data import ORDER, REMARKS
+from mle_ideator.benchmarks.own_data import ORDER, REMARKS, WHOLE
 from mle_ideator.benchmarks.own_data.describing import describe, task_type
 from mle_ideator.benchmarks.own_data.holdout import draw, pooled, repeats_of, strata_of
 from mle_ideator.benchmarks.own_data.identity import Identity, free_name, identity_of
@@ -223,6 +224,18 @@ def _write(folder: Path, parts: Parts, target: Target, remarks: list[str]) -> No
     (private / REMARKS).write_text("".join(f"{line}\n" for line in remarks), encoding="utf-8")
     if parts.order is not None:
         building.write_csv(parts.order, private / ORDER)
+        _write_whole(folder, parts)
+
+
+def _write_whole(folder: Path, parts: Parts) -> None:
+    import pandas as pd
+
+    whole = folder / WHOLE
+    whole.mkdir(mode=0o700)
+    for name in (building.TEST, building.SAMPLE):
+        shutil.copy(folder / building.PUBLIC / name, whole)
+    held_out = parts.test[[part != IGNORE for part in parts.part]]
+    building.write_csv(pd.concat([parts.train, held_out]), whole / building.TRAIN)
 
 
 def _task(
@@ -256,6 +269,6 @@ def _task(
         licence="the owner's",
         inputs=str(public),
         # The person's files hold the rows that are graded.
-        masked=(*theirs, str(private)),
+        masked=(*theirs, str(private), str(folder / WHOLE)),
         baseline=Scores(None, grade.public, grade.private),
     )

@@ -6,6 +6,7 @@ session waits for it or depends on it.
 
 from __future__ import annotations
 
+import os
 import time
 from types import TracebackType
 from typing import Protocol, Self, TextIO
@@ -23,6 +24,7 @@ from mle_ideator.journal import (
     Decided,
     Ended,
     Event,
+    Refitted,
     Rejected,
     Rerun,
     Solved,
@@ -54,8 +56,16 @@ class SessionConsole(Protocol):
 
 def console_for(stream: TextIO) -> SessionConsole:
     """A live view if the stream is a terminal, plain lines otherwise."""
-    console = Console(file=stream, highlight=False, soft_wrap=not stream.isatty())
+    console = _Patient(file=stream, highlight=False, soft_wrap=not stream.isatty())
     return LiveConsole(console) if console.is_terminal else PlainConsole(console)
+
+
+class _Patient(Console):
+    """A reader who goes away (`| head`) does not end the session."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
 
 class PlainConsole:
@@ -105,6 +115,9 @@ def line_of(event: Event) -> str:
         case Rerun(solution=number, reproduced=reproduced, scores=scores):
             verdict = scores_text(_guiding(scores)) if reproduced else "failed"
             line = f"clean re-run of solution #{number}: {verdict}"
+        case Refitted(solution=number, detail=detail):
+            verdict = "failed" if detail else "done"
+            line = f"fit of solution #{number} to all labelled rows: {verdict}"
         case Ended(outcome=outcome, detail=detail):
             line = f"ended: {outcome}{f' - {detail}' if detail else ''}"
     return printable(line)

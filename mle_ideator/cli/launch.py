@@ -22,7 +22,8 @@ from mle_ideator.errors import RuntimeFailure, UsageError
 from mle_ideator.files import replace_file
 from mle_ideator.journal import FILE, Journal, read_journal
 from mle_ideator.results import record_of, write_results
-from mle_ideator.session import Setup, run_session
+from mle_ideator.session import run_session
+from mle_ideator.setups import Setup
 
 
 def launch(config: RunConfig, out: Path | None, *, as_json: bool) -> int:
@@ -38,8 +39,9 @@ def launch(config: RunConfig, out: Path | None, *, as_json: bool) -> int:
     stream = sys.stderr if as_json else sys.stdout
     with console_for(stream) as console, Journal(folder / FILE, [console]) as journal:
         failure = _run(setup, journal)
-    summary = write_results(folder, record_of(read_journal(folder)))
-    export_own_predictions(folder)
+    record = record_of(read_journal(folder))
+    summary = write_results(folder, record)
+    export_own_predictions(folder, record)
     console.finish(summary)
     if as_json:
         print(msgspec.json.encode(summary).decode())

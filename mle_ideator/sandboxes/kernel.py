@@ -45,6 +45,7 @@ class KernelSandbox(ABC):
         self._inputs = Path(request.inputs).resolve()
         self._kernel: RunningKernel | None = None
         self._kernels_started = 0
+        self._open = False
         self._one_at_a_time = asyncio.Lock()
 
     # ------------------------------------------------------------------- for backends
@@ -79,13 +80,14 @@ class KernelSandbox(ABC):
         self._workspace.mkdir(parents=True, exist_ok=True)
         remove_leftovers()
         self._private = PrivateFolder()
-        self._reader = PipeReader(self._request.max_output_chars)
+        self._reader = PipeReader(int(_BACKGROUND_SHARE * self._request.max_output_chars))
         try:
             self._prepare()
             await self._start_kernel()
         except BaseException:
             await self._close()
             raise
+        self._open = True
         return self
 
     async def __aexit__(
@@ -94,10 +96,13 @@ class KernelSandbox(ABC):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._open = False
         await _finish(self._close())
 
     async def execute(self, action: Execute, timeout_s: float) -> Execution:
         """Run one cell; it ends within `timeout_s` plus five seconds, whatever it does."""
+        if not self._open:
+            raise SandboxError("the sandbox is not open: use it within `async with`")
         async with self._one_at_a_time:
             news = await self._drop_if_dead()
             kernel = self._kernel or await self._start_kernel()
@@ -109,7 +114,8 @@ class KernelSandbox(ABC):
 
     async def _run(self, kernel: RunningKernel, action: Execute, timeout_s: float) -> Execution:
         before = {process.pid for process in kernel.agents()}
-        earlier, earlier_dropped = self._reader.take(share=1 - _BACKGROUND_SHARE)
+        earlier, earlier_dropped = self._reader.take()
+        self._reader.begin(self._request.max_output_chars - len(earlier))
         started = time.monotonic()
         reply = kernel.ask(action)
         try:
@@ -121,7 +127,7 @@ class KernelSandbox(ABC):
         conclusion = self._conclude(kernel, reply, before, duration, timeout_s)
         status, lines = await _finish(conclusion)
         lines += notes.inputs_restored(self._mend_inputs())
-        text, dropped = self._reader.take(share=_BACKGROUND_SHARE)
+        text, dropped = self._reader.take()
         return Execution(
             status=status,
             text=notes.with_earlier(earlier, text),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+
+from mle_ideator.sandboxes.processes import kill_marked
 
 PREFIX = "mle-ideator-"
 _LONGEST_SOCKET_PATH = 90  # the system's limit is 107 bytes
@@ -21,10 +24,13 @@ class PrivateFolder:
         parent = tempfile.gettempdir()
         if len(os.fsencode(parent)) > _LONGEST_SOCKET_PATH - 40:
             parent = "/tmp"  # noqa: S108 a random name, readable by the owner only
-        self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        self._lock = (self.path / "lock").open("w")
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.mark = secrets.token_hex(16)
+        hidden = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=parent))
+        self._lock = (hidden / "lock").open("w")
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._lock.write(self.mark)
+        self._lock.flush()
+        self.path = hidden.rename(hidden.with_name(hidden.name.removeprefix(".")))
         self.kernels = self.path / "k"
         self.home = self.path / "home"
         self.temporary = self.path / "tmp"
@@ -32,27 +38,32 @@ class PrivateFolder:
             folder.mkdir(mode=0o700)
 
     def remove(self) -> None:
-        """Also what agent code made unreadable in it."""
-        shutil.rmtree(self.path, onerror=_open_and_retry)
+        remove_tree(self.path)
         self._lock.close()
 
 
-def _open_and_retry(function: object, path: str, _: object) -> None:
-    stubborn = Path(path)
-    try:
-        stubborn.parent.chmod(0o700)
-        if stubborn.is_dir() and not stubborn.is_symlink():
-            stubborn.chmod(0o700)
-            shutil.rmtree(stubborn, ignore_errors=True)
-        else:
-            stubborn.unlink()
-    except OSError:
-        pass  # gone already, or not ours to remove
+def remove_tree(path: Path) -> None:
+    """Remove a folder, also what agent code made unreadable in it. Links are not followed."""
+    for folder, names, _ in os.walk(path):
+        for inner in (Path(folder, name) for name in names):
+            with suppress(OSError):
+                if not inner.is_symlink():
+                    inner.chmod(0o700)
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def remove_leftovers() -> None:
-    """Remove private folders whose runtime was killed before it could: nobody holds their lock."""
+    """Clear away after runtimes that were killed before they could: nobody holds their lock."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(OSError), (folder / "lock").open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, onerror=_open_and_retry)
+        with suppress(OSError):
+            if folder.lstat().st_uid == os.getuid() and not folder.is_symlink():
+                _remove_leftover(folder)
+
+
+def _remove_leftover(folder: Path) -> None:
+    with (folder / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        mark = lock.read()
+        if re.fullmatch("[0-9a-f]{32}", mark):  # agent code may have written anything there
+            kill_marked(mark)
+        remove_tree(folder)

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from mle_ideator.sandboxes.environment import MARK
+
 _PROC = Path("/proc")
 _BOOKKEEPING = ("resource_tracker", "semaphore_tracker")
 
@@ -83,14 +85,14 @@ def kill(pids: Iterable[int], how: int = signal.SIGKILL) -> None:
 
 
 def marked(mark: str) -> list[int]:
-    """Processes that carry `mark` in the environment they were started with."""
-    wanted = mark.encode()
+    """Processes that carry the sandbox's mark in the environment they were started with."""
+    wanted = f"{MARK}={mark}".encode()
     found = []
     for entry in _PROC.iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
-            if wanted in (entry / "environ").read_bytes():
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
         except OSError:
             continue

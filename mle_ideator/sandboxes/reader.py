@@ -16,7 +16,7 @@ _PAUSE_S = 0.005
 
 
 class PipeReader:
-    """Collects what is written, up to `limit` characters between one `take` and the next."""
+    """Collects what is written, `limit` characters of it if nothing else is said."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -27,14 +27,15 @@ class PipeReader:
         self._resumption: asyncio.TimerHandle | None = None
         self._resume()
 
-    def take(self, share: float = 1.0) -> tuple[str, int]:
-        """The text since the last time and how many characters were cut from it.
-
-        Of the next text, a `share` of the limit is kept.
-        """
+    def take(self) -> tuple[str, int]:
+        """The text since the last time, and how many characters were cut from it."""
         self._drain()
-        finished, self._buffer = self._buffer, OutputBuffer(int(self._limit * share))
+        finished, self._buffer = self._buffer, OutputBuffer(self._limit)
         return finished.finish()
+
+    def begin(self, limit: int) -> None:
+        """Right after `take`: keep up to `limit` characters until the next one."""
+        self._buffer = OutputBuffer(limit)
 
     def close(self) -> None:
         if self._resumption is not None:

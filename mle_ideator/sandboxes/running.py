@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import signal
 import sys
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -52,6 +53,7 @@ class RunningKernel:
     def __init__(self, placement: Placement, reader: PipeReader) -> None:
         self._placement = placement
         self._reader = reader
+        self._cleanup = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._interrupts: set[asyncio.Task[None]] = set()
         self._chain: list[int] = []
@@ -60,6 +62,7 @@ class RunningKernel:
     async def start(self) -> None:
         """Start and wait for a real reply. Raises `SandboxError` with what the kernel wrote."""
         info = self._prepare_folder()
+        self._cleanup.callback(shutil.rmtree, self._placement.folder, ignore_errors=True)
         self._process = await asyncio.create_subprocess_exec(
             *self._command(),
             stdin=asyncio.subprocess.PIPE,
@@ -69,7 +72,9 @@ class RunningKernel:
             cwd=self._placement.cwd,
             start_new_session=True,
         )
+        self._cleanup.push_async_callback(self._end_process)
         self._connection = Connection(info)
+        self._cleanup.callback(self._connection.close)
         self._tasks.append(asyncio.create_task(self._watch_reports()))
         await self._wait_until_ready()
         self._chain = processes.descendants(self._process.pid)
@@ -110,13 +115,9 @@ class RunningKernel:
         """Kill everything below the supervisor and wait until it is gone."""
         for task in (*self._tasks, *self._interrupts):
             task.cancel()
-        if hasattr(self, "_connection"):
-            self._connection.close()
-        if hasattr(self, "_process"):
-            await self._end_process()
+        await self._cleanup.aclose()
         await asyncio.gather(*self._tasks, *self._interrupts, return_exceptions=True)
         self.ended.cancel()
-        shutil.rmtree(self._placement.folder, ignore_errors=True)
 
     async def _end_process(self) -> None:
         if self._process.stdin is not None:
@@ -181,12 +182,12 @@ async def first_of(*futures: asyncio.Future[Any], timeout_s: float) -> None:
 def ended_by(code: int) -> str:
     """An exit code in words. Wrappers give a signal as 128 + number."""
     number = -code if code < 0 else code - 128
-    if number <= 0:
+    if not 0 < number < signal.NSIG:
         return f"exit code {code}"
-    hints = {
+    hints: dict[int, str] = {
         signal.SIGKILL: ", likely memory",
         signal.SIGSEGV: ", a crash in compiled code",
         signal.SIGABRT: ", an abort in compiled code",
         signal.SIGBUS: ", a crash in compiled code",
     }
-    return f"signal {number}{hints.get(signal.Signals(number), '') if number < 65 else ''}"
+    return f"signal {number}{hints.get(number, '')}"

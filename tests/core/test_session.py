@@ -263,7 +263,8 @@ async def test_cancelling_closes_the_sandbox_and_keeps_the_journal(play, folder_
 async def test_two_sessions_of_one_task_at_once(tmp_path, tiny_task):
     from mle_ideator.config import RunConfig
     from mle_ideator.sandboxes.local import LocalSandbox
-    from mle_ideator.session import Setup, run_session
+    from mle_ideator.session import run_session
+    from mle_ideator.setups import Setup
 
     async def one(name, factor):
         folder = tmp_path / name

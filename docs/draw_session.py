@@ -1,0 +1,28 @@
+"""Draw a recorded run as the picture in the README: `python docs/draw_session.py RUN FILE.svg`."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from mle_ideator.cli.console import LiveConsole
+from mle_ideator.journal import read_journal
+from mle_ideator.results import record_of, summarise
+
+
+def main() -> None:
+    run, picture = Path(sys.argv[1]), sys.argv[2]
+    events = read_journal(run)
+    console = Console(record=True, width=150, file=io.StringIO(), force_terminal=True)
+    view = LiveConsole(console)
+    for event in events:
+        view(event)
+    view.finish(summarise(Path("runs") / run.name, record_of(events)))
+    console.save_svg(picture, title=f"mle-ideator run --task {record_of(events).started.task.id}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Who works on what, with what, and where: all that a session is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mle_ideator.config import RunConfig
+from mle_ideator.protocols import (
+    Grader,
+    Ideator,
+    Implementer,
+    Sandbox,
+    SandboxFactory,
+    SandboxRequest,
+)
+from mle_ideator.types import Task
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Who works on what, with what, and where."""
+
+    task: Task
+    grader: Grader
+    implementer: Implementer
+    ideator: Ideator
+    sandbox: SandboxFactory
+    folder: Path
+    config: RunConfig
+    remarks: tuple[str, ...] = ()
+    """What a person should know of how the task was read."""
+    whole_inputs: str | None = None
+    """The inputs with every labelled row, hold-out included: for the fit that goes home."""
+
+    def open_sandbox(self, workspace: Path, inputs: str | None = None) -> Sandbox:
+        workspace.mkdir(parents=True)
+        request = SandboxRequest(
+            workspace=str(workspace),
+            inputs=inputs or self.task.inputs,
+            masked=self.task.masked,
+        )
+        return self.sandbox(request)
