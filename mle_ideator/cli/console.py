@@ -159,7 +159,8 @@ class LiveConsole:
         parts = [
             self._header(record),
             self._steps(record, max(3, height // 3)),
-            self._now(record, max(3, height // 5)),
+            self._cell(max(3, height // 6)),
+            self._last_output(record, max(3, height // 6)),
             self._footer(record),
         ]
         return Group(*parts)
@@ -189,25 +190,28 @@ class LiveConsole:
             table.add_row(
                 str(step.number),
                 Text(name_of(step.action), style=_style(step)),
-                Text(printable(one_line(step.thought or outcome_of(step), 200))),
+                Text(printable(_gist(step))),
                 duration(step.observation.duration_s),
                 Text(str(scores.validation or ""), style="bold green" if is_best else ""),
                 Text(str(scores.public or ""), style="bold green" if is_best else ""),
             )
         return table
 
-    def _now(self, record: Record, lines: int) -> RenderableType:
+    def _cell(self, lines: int) -> RenderableType:
         last = self._events[-1]
-        if isinstance(last, Decided) and isinstance(last.decision.action, Execute):
-            action = last.decision.action
-            code = "\n".join(printable(action.code).splitlines()[:lines])
-            return Panel(
-                Syntax(code, action.language, background_color="default"),
-                title=f"running step {last.step}",
-                title_align="left",
-            )
+        if not isinstance(last, Decided) or not isinstance(last.decision.action, Execute):
+            return Text("the next step is being decided …", style="dim")
+        action = last.decision.action
+        code = "\n".join(printable(action.code).splitlines()[:lines])
+        return Panel(
+            Syntax(code, action.language, background_color="default"),
+            title=f"running step {last.step}",
+            title_align="left",
+        )
+
+    def _last_output(self, record: Record, lines: int) -> RenderableType:
         if not record.steps:
-            return Text("the first step is being decided …", style="dim")
+            return Text("no output yet", style="dim")
         step = record.steps[-1]
         tail = "\n".join(printable(step.observation.text).splitlines()[-lines:])
         return Panel(Text(tail), title=f"step {step.number} brought", title_align="left")
@@ -254,6 +258,12 @@ def outcome_of(step: Step) -> str:
             return one_line(reason, 160)
         case Execute():
             return f"{observation.status} after {observation.duration_s:.1f}s"
+
+
+def _gist(step: Step) -> str:
+    """What a step was about: an idea itself, or else why the implementer acted."""
+    said = "" if step.idea else one_line(step.thought, 200)
+    return said or outcome_of(step)
 
 
 def _style(step: Step) -> str:
