@@ -19,7 +19,7 @@ _RECIPE = "# recipe: "
 _PROFILE = "profile: "
 
 
-class Recipe(Value, frozen=True, kw_only=True):
+class Recipe(Value, frozen=True, kw_only=True, omit_defaults=True):
     """What a generated solution is made of: names of `operations.OPERATIONS`, in order."""
 
     operations: tuple[str, ...]
@@ -42,7 +42,7 @@ class Recipe(Value, frozen=True, kw_only=True):
         return _RECIPE + msgspec.json.encode(self).decode()
 
 
-class Column(Value, frozen=True, kw_only=True):
+class Column(Value, frozen=True, kw_only=True, omit_defaults=True):
     """What is known of one column of train.csv."""
 
     name: str
