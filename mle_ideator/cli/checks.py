@@ -129,5 +129,5 @@ def _key(name: str) -> Check:
         name=name,
         works=there,
         found="set" if there else "not set",
-        remedy="" if there else "needed only for models of that provider.",
+        remedy="" if there else "not needed by the offline agents.",
     )
