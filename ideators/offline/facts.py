@@ -109,8 +109,13 @@ class Reading(Value, frozen=True, kw_only=True):
 
     @property
     def time(self) -> str | None:
-        """The date column, where test rows come after the training rows."""
+        """The date column, where no date of the test rows occurs in the training rows."""
         return self.profile.time if self.profile else None
+
+    @property
+    def between(self) -> bool:
+        """Do the test rows lie between the training rows in time, not after them?"""
+        return bool(self.profile and self.profile.gaps)
 
     @property
     def group(self) -> str | None:

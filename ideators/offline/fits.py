@@ -155,7 +155,7 @@ def by_group(r: Reading) -> float:
 
 
 def by_time(r: Reading) -> float:
-    return when(r.time, 0.6 + min(1.0, 3 * max(r.gap, 0.0)))
+    return when(r.time and not r.between, 0.6 + min(1.0, 3 * max(r.gap, 0.0)))
 
 
 def regularise(r: Reading) -> float:

@@ -35,8 +35,8 @@ class Hint(msgspec.Struct, frozen=True):
 
 HINTS: tuple[Hint, ...] = (
     Hint("join_tables", 0.9, lambda r: fits.when(r.side_tables), reasons.side_tables),
-    Hint("lag_features", 0.95, fits.lags, reasons.test_after, partner="rolling_features"),
-    Hint("rolling_features", 0.6, fits.rolling, reasons.test_after, partner="lag_features"),
+    Hint("lag_features", 0.95, fits.lags, reasons.near_in_time, partner="rolling_features"),
+    Hint("rolling_features", 0.6, fits.rolling, reasons.near_in_time, partner="lag_features"),
     Hint(
         "date_parts",
         0.75,

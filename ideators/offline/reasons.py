@@ -22,7 +22,10 @@ def skew(r: Reading) -> str:
     return f"the target's skewness is {r.target_skew:.1f}, so a few large values rule the fit"
 
 
-def test_after(r: Reading) -> str:
+def near_in_time(r: Reading) -> str:
+    if r.between:
+        where = f"test rows lie between the training rows in `{r.time}`"
+        return f"{where}, and their neighbours in time predict them best"
     return f"test rows come after the training rows in `{r.time}`, and the past predicts them best"
 
 
