@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import logging
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -12,10 +14,9 @@ import msgspec
 from mle_ideator.benchmarks import building
 from mle_ideator.benchmarks.bundled.spec import Spec, read_spec, task_folder
 from mle_ideator.benchmarks.cache import built_once
-from mle_ideator.benchmarks.grading import FileGrader
 from mle_ideator.errors import GradingError
 from mle_ideator.protocols import Grader
-from mle_ideator.types import Metric, Scores, Task
+from mle_ideator.types import Grade, Metric, Scores, Task
 
 log = logging.getLogger(__name__)
 BUILT = "built.json"
@@ -110,14 +111,33 @@ def _intact(folder: Path) -> bool:
 
 
 def _grader(spec: Spec, folder: Path) -> Grader:
-    return FileGrader(
-        folder / building.PRIVATE / building.ANSWERS,
-        metric=spec.metric,
-        id_column=spec.id_column,
-        targets=spec.targets,
-        prediction=spec.prediction,
-        classes=spec.classes,
-    )
+    def make() -> Grader:
+        from mle_ideator.benchmarks.grading import FileGrader
+
+        return FileGrader(
+            folder / building.PRIVATE / building.ANSWERS,
+            metric=spec.metric,
+            id_column=spec.id_column,
+            targets=spec.targets,
+            prediction=spec.prediction,
+            classes=spec.classes,
+        )
+
+    return _WhenNeeded(make)
+
+
+class _WhenNeeded:
+    """A grader made at its first use: loading numpy is not what a session should begin with."""
+
+    def __init__(self, make: Callable[[], Grader]) -> None:
+        self._make = make
+
+    @cached_property
+    def _grader(self) -> Grader:
+        return self._make()
+
+    def grade(self, submission: Path) -> Grade:
+        return self._grader.grade(submission)
 
 
 def _task(spec: Spec, task_id: str, folder: Path, built: Built) -> Task:

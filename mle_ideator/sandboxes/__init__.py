@@ -5,7 +5,8 @@ A sandbox is one Jupyter kernel with one workspace (`protocols.Sandbox`). What l
 - `local`, `bubblewrap`: the sandboxes, one file each.
 - `kernel`: the engine they share; `running`: one kernel with its supervisor.
 - `kernel_process`, `supervisor`: the programs that run on the other side.
-- `connection`, `reader`, `output`, `notes`: messages, bytes, text, and words for the agent.
+- `connection_file`, `connection`: the messages; `reader`, `output`, `notes`: bytes, text, and
+  words for the agent.
 - `environment`, `inputs`, `private`, `processes`, `facts`: what a kernel is given and leaves.
 
 To add one, subclass `kernel.KernelSandbox`, say how to start a process and what that covers, and

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from mle_ideator.errors import SandboxError
 from mle_ideator.sandboxes import processes
-from mle_ideator.sandboxes.connection import Connection, write_connection_file
+from mle_ideator.sandboxes.connection_file import write_connection_file
 from mle_ideator.sandboxes.environment import MARK
 from mle_ideator.sandboxes.reader import PipeReader
 from mle_ideator.types import Execute
@@ -73,6 +73,9 @@ class RunningKernel:
             start_new_session=True,
         )
         self._cleanup.push_async_callback(self._end_process)
+        # The client takes as long to import as a kernel to start: the two go on side by side.
+        from mle_ideator.sandboxes.connection import Connection
+
         self._connection = Connection(info)
         self._cleanup.callback(self._connection.close)
         self._tasks.append(asyncio.create_task(self._watch_reports()))
