@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mle_ideator.cli.console import LiveConsole
+from mle_ideator.cli.live import LiveConsole
 from mle_ideator.journal import read_journal
 from mle_ideator.results import record_of, summarise
 

@@ -53,8 +53,8 @@ def _print_step(console: Console, record: Record, step: Step, *, whole: bool) ->
     from rich.syntax import Syntax
     from rich.text import Text
 
-    from mle_ideator.cli.console import name_of, outcome_of, scores_text
     from mle_ideator.cli.text import printable
+    from mle_ideator.cli.wording import name_of, outcome_of, scores_text
     from mle_ideator.types import Execute, SeekHelp
 
     solution = next((s for s in record.solutions if s.number == step.solution), None)
@@ -98,8 +98,8 @@ def _print_end(console: Console, run: Path, record: Record) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from mle_ideator.cli.console import closing
     from mle_ideator.cli.text import one_line, printable
+    from mle_ideator.cli.wording import closing
     from mle_ideator.results import summarise
     from mle_ideator.rl.reward import idea_rewards
 

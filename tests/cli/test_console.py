@@ -6,7 +6,8 @@ import re
 from msgspec import structs, to_builtins
 from rich.console import Console
 
-from mle_ideator.cli.console import LiveConsole, PlainConsole, console_for
+from mle_ideator.cli.console import PlainConsole, console_for
+from mle_ideator.cli.live import LiveConsole
 from mle_ideator.journal import Decided, Ended, Rejected, Rerun, Stepped, Warned
 from mle_ideator.limits import Limits
 from mle_ideator.results import record_of, summarise
