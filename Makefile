@@ -1,7 +1,7 @@
 # `make check` is what continuous integration runs, and what must be green at each commit.
 PYTHON ?= python
 
-.PHONY: check format lint types imports test test-fast
+.PHONY: check format lint types imports test test-all
 
 check: lint types imports test
 
@@ -19,8 +19,9 @@ types:
 imports:
 	$(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()"
 
+# Each slow test has a short form among the others.
 test:
-	$(PYTHON) -m pytest
-
-test-fast:
 	$(PYTHON) -m pytest -m "not slow"
+
+test-all:
+	$(PYTHON) -m pytest

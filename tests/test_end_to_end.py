@@ -12,6 +12,9 @@ from mle_ideator.benchmarks.sources import all_cards
 from mle_ideator.journal import read_journal
 from mle_ideator.results import Record, record_of
 
+SHORT = ("cdnow-clv", "flights-late")
+"""The tasks of the short form."""
+
 
 def run(out: Path, *options: str) -> tuple[dict, Record]:
     command = [sys.executable, "-m", "mle_ideator", "run", "--out", str(out), "--json", *options]
@@ -31,16 +34,17 @@ def timeless(record: Record) -> list[object]:
     return [*steps, *record.solutions]
 
 
-@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trajectory_and_scores(tmp_path):
-    options = ("--task", "image-segments", "--steps", "6", "--seed", "3")
+    options = ("--task", "image-segments", "--steps", "5", "--seed", "3")
     first, second = (run(tmp_path / name, *options) for name in ("a", "b"))
     assert timeless(first[1]) == timeless(second[1])
     assert first[0]["best"]["private"] == second[0]["best"]["private"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ideator", ["null", "vague", "random"])
+@pytest.mark.parametrize(
+    "ideator",
+    ["null", *(pytest.param(name, marks=pytest.mark.slow) for name in ("vague", "random"))],
+)
 def test_every_ideator_can_advise_the_offline_implementer(tmp_path, ideator):
     summary, record = run(
         *(tmp_path / "run", "--task", "doctor-visits", "--steps", "6", "--ideator", ideator)
@@ -51,8 +55,13 @@ def test_every_ideator_can_advise_the_offline_implementer(tmp_path, ideator):
     assert len(record.steps) <= 6
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("task", [card.id for card in all_cards()])
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param(card.id, marks=() if card.id in SHORT else pytest.mark.slow)
+        for card in all_cards()
+    ],
+)
 def test_the_offline_pair_beats_the_baseline_on_every_bundled_task(tmp_path, task):
     """The short form of tests/performance/bench_offline_pair.py."""
     summary, record = run(tmp_path / "run", "--task", task, "--steps", "4")
@@ -62,7 +71,6 @@ def test_the_offline_pair_beats_the_baseline_on_every_bundled_task(tmp_path, tas
     assert summary["reproduced"]
 
 
-@pytest.mark.slow
 def test_own_data_from_files_to_predictions(tmp_path):
     rows = [f"{i},{i % 7},{'abc'[i % 3]},{3 * (i % 7) + i % 3}" for i in range(300)]
     (tmp_path / "train.csv").write_text("\n".join(["no,size,kind,price", *rows]))
