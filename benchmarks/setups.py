@@ -8,9 +8,9 @@ from mle_ideator.benchmarks.sources import load_task
 from mle_ideator.config import RunConfig
 from mle_ideator.errors import UsageError
 from mle_ideator.protocols import Grader, Ideator, Implementer
-from mle_ideator.registry import create
+from mle_ideator.registry import create, find
 from mle_ideator.results import Record
-from mle_ideator.sandboxes import choose_sandbox
+from mle_ideator.sandboxes import STRONGEST_FIRST, choose_sandbox
 from mle_ideator.setups import Setup
 from mle_ideator.solutions import SUBMISSION
 from mle_ideator.types import Task
@@ -34,6 +34,8 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
     if reason := sandbox.unavailable():
         raise UsageError(f"the {name} sandbox can not be used here: {reason}")
     task, grader, remarks, whole = _task(config, folder / DATA)
+    if config.sandbox == "auto":
+        remarks += _weaker(name)
     return Setup(
         task=task,
         grader=grader,
@@ -44,6 +46,17 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
         config=config,
         remarks=remarks,
         whole_inputs=str(whole) if whole else None,
+    )
+
+
+def _weaker(name: str) -> tuple[str, ...]:
+    """What to know when `auto` had to take less than the strongest sandbox."""
+    strongest = STRONGEST_FIRST[0]
+    if name == strongest:
+        return ()
+    reason = find("sandboxes", strongest)[0].unavailable()
+    return (
+        f"agent code runs in the weaker {name} sandbox, as {strongest} does not work: {reason}",
     )
 
 

@@ -129,6 +129,21 @@ def test_a_run_from_call_to_result_folder(capsys, tmp_path):
     assert json.loads(capsys.readouterr().out)["solutions"][0]["number"] == 1
 
 
+def test_a_weaker_sandbox_is_announced_and_recorded(tmp_path):
+    """With no bwrap to be found, `auto` takes `local`, and says what that means."""
+    python = tmp_path / "bin"
+    python.mkdir()
+    environment = os.environ | {"PATH": str(python)}
+    command = [
+        *(sys.executable, "-m", "mle_ideator", "run", "--task", TASK, "--json"),
+        *("--implementer", script(tmp_path, CELL), "--out", str(tmp_path / "result")),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert "weaker local sandbox, as bubblewrap does not work: the program bwrap" in done.stderr
+    assert "weaker local sandbox" in json.loads(done.stdout)["warnings"][0]
+    assert done.returncode == 0
+
+
 def test_a_run_without_a_submission_says_so_with_its_exit_code(capsys, tmp_path):
     implementer = script(tmp_path, "print('nothing')")
     code = call(
