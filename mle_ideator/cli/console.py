@@ -13,7 +13,6 @@ from typing import Protocol, Self, TextIO
 from rich.console import Console
 from rich.text import Text
 
-from mle_ideator.cli.live import LiveConsole
 from mle_ideator.cli.wording import closing, line_of
 from mle_ideator.journal import Event
 from mle_ideator.results import Summary
@@ -39,7 +38,11 @@ class SessionConsole(Protocol):
 def console_for(stream: TextIO) -> SessionConsole:
     """A live view if the stream is a terminal, plain lines otherwise."""
     console = _Patient(file=stream, highlight=False, soft_wrap=not stream.isatty())
-    return LiveConsole(console) if console.is_terminal else PlainConsole(console)
+    if not console.is_terminal:
+        return PlainConsole(console)
+    from mle_ideator.cli.live import LiveConsole
+
+    return LiveConsole(console)
 
 
 class _Patient(Console):
