@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from pathlib import Path
 
@@ -42,10 +43,15 @@ def read_regular(path: Path, max_bytes: int) -> bytes | None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file whole, whatever stood there before: never through a link, never half."""
-    part = path.with_name(f".{path.name}.part")
-    part.unlink(missing_ok=True)
+    """Write a file whole, whatever stood there before: never through a link, never half.
+
+    A folder in its place is moved aside. Raises `OSError` if the folder can not be written to.
+    """
+    token = secrets.token_hex(8)
+    part = path.with_name(f".{path.name}.{token}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
+    if path.is_dir() and not path.is_symlink():
+        path.rename(path.with_name(f".{path.name}.{token}.aside"))
     part.replace(path)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -112,6 +112,29 @@ class Ended(Value, frozen=True, tag="ended", kw_only=True):
     detail: str = ""
 
 
+V = TypeVar("V", bound=Value)
+
+
+def writable(value: V) -> V:
+    """The value with lone surrogates replaced; a model's JSON may hold some, UTF-8 may not."""
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.convert(_replaced(msgspec.to_builtins(value)), type(value))
+    return value
+
+
+def _replaced(data: Any) -> Any:
+    match data:
+        case str():
+            return data.encode("utf-8", "replace").decode()
+        case dict():
+            return {_replaced(key): _replaced(item) for key, item in data.items()}
+        case list() | tuple():
+            return [_replaced(item) for item in data]
+    return data
+
+
 Event = Started | Decided | Stepped | Solved | Rejected | Warned | Rerun | Refitted | Ended
 Listener = Callable[[Event], None]
 FILE = "journal.jsonl"
@@ -126,7 +149,7 @@ class Journal:
         self._listeners = tuple(listeners)
 
     def append(self, event: Event) -> None:
-        line = memoryview(msgspec.json.encode(event) + b"\n")
+        line = memoryview(msgspec.json.encode(writable(event)) + b"\n")
         while line:
             line = line[os.write(self._file, line) :]
         for listener in self._listeners:

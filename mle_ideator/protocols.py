@@ -94,6 +94,11 @@ class SandboxFactory(Protocol):
 class Grader(Protocol):
     """Validates and scores a submission. Messages tell nothing of the answers."""
 
+    @property
+    def max_bytes(self) -> int:
+        """A larger file is no submission; it need not be read."""
+        ...
+
     def grade(self, submission: Path) -> Grade: ...
 
 

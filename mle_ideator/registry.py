@@ -7,9 +7,12 @@ factory's business: `fixed:ideas.yaml`, `openai:MODEL@URL`.
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 
 from mle_ideator.errors import UsageError, unknown
@@ -32,7 +35,8 @@ def find(group: Group, spec: str) -> tuple[Any, str | None]:
     points = registered(group)
     if name in points:
         return _load(points[name], spec), argument if colon else None
-    if colon and "." in name:
+    _look_here_too()
+    if colon and ("." in name or (name.isidentifier() and find_spec(name))):
         return _import(name, argument, spec), None
     raise UsageError(unknown(group[:-1].replace("_", " "), name, points))
 
@@ -53,6 +57,12 @@ def _load(point: EntryPoint, spec: str) -> Any:
         return point.load()
     except (ImportError, AttributeError) as error:
         raise UsageError(f"{spec!r} can not be loaded: {error}.") from error
+
+
+def _look_here_too() -> None:
+    """A person's own class may lie in the working directory; what is installed comes first."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
 
 
 def _import(module: str, attribute: str, spec: str) -> Any:

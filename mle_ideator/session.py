@@ -25,7 +25,9 @@ from mle_ideator.setups import Setup
 from mle_ideator.solutions import Solutions, Workspace, beats
 from mle_ideator.types import (
     Execute,
+    Execution,
     Finish,
+    Grade,
     HelpState,
     Idea,
     Malformed,
@@ -39,9 +41,11 @@ from mle_ideator.types import (
     Solution,
     Step,
     Usage,
+    Value,
 )
+from mle_ideator.waiting import to_the_end
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Value)
 
 
 async def run_session(setup: Setup, journal: Journal) -> log.Ended:
@@ -75,13 +79,13 @@ class _Loop:
 
     async def run(self) -> Outcome:
         folder = self.setup.folder / "workspace"
-        async with self.setup.open_sandbox(folder) as sandbox:
-            self.sandbox = sandbox
+        self.sandbox = self.setup.open_sandbox(folder)
+        self._start()
+        async with self.sandbox:
             self.workspace = Workspace(folder)
             self.store = Solutions(
                 self.setup.folder / "solutions", self.setup.grader, self.setup.task.metric
             )
-            self._start()
             while True:
                 remaining = self.clock.remaining(len(self.trajectory), self.help_requests)
                 if remaining.steps <= 0:
@@ -133,18 +137,8 @@ class _Loop:
         execution = await self.sandbox.execute(action, remaining.step_seconds)
         solution, grade = None, None
         if self.workspace.submission_written():
-            solution, grade = await asyncio.to_thread(
-                self.store.capture,
-                self.workspace,
-                len(self.solutions) + 1,
-                number,
-                execution.text,
-            )
-        if solution and grade:
-            self.clock.solution_took(execution.duration_s)
-            self._accept(solution, tuple(remark.message for remark in grade.remarks))
-        elif grade:
-            self.journal.append(log.Rejected(at_s=self.clock.elapsed_s, step=number, grade=grade))
+            # An interrupt must not lose a solution that is being graded.
+            solution, grade = await to_the_end(self._judge(number, execution))
         text = render(
             "session/observation",
             execution=execution,
@@ -159,6 +153,18 @@ class _Loop:
             dropped_chars=execution.dropped_chars,
         )
         return observation, _number(solution)
+
+    async def _judge(self, number: int, execution: Execution) -> tuple[Solution | None, Grade]:
+        """Grade what a step wrote: a solution, or what is wrong with it."""
+        solution, grade = await asyncio.to_thread(
+            self.store.capture, self.workspace, len(self.solutions) + 1, number, execution.text
+        )
+        if solution:
+            self.clock.solution_took(execution.duration_s)
+            self._accept(solution, tuple(remark.message for remark in grade.remarks))
+        else:
+            self.journal.append(log.Rejected(at_s=self.clock.elapsed_s, step=number, grade=grade))
+        return solution, grade
 
     def _accept(self, solution: Solution, remarks: tuple[str, ...]) -> None:
         config, task = self.setup.config, self.setup.task
@@ -189,18 +195,25 @@ class _Loop:
             return _unadvised(
                 proposal.reason, "malformed_idea" if proposal.malformed else "no_idea"
             )
-        wanted = idea.reverts_to
-        back = next((s for s in self.solutions if s.number == wanted), None)
-        if back:
-            self.workspace.restore(back.code)
-        restored = _number(back)
-        return Observation(text=render("session/idea", idea=idea, restored=restored), status="idea")
+        problem = "" if idea.reverts_to is None else self._restore(idea.reverts_to)
+        return Observation(text=render("session/idea", idea=idea, problem=problem), status="idea")
+
+    def _restore(self, number: int) -> str:
+        """Put a solution back; why that can not be done, or nothing."""
+        solution = next((s for s in self.solutions if s.number == number), None)
+        if solution is None:
+            return f"There is no solution #{number}"
+        try:
+            self.workspace.restore(solution.code)
+        except OSError as error:
+            return f"solution.py can not be written ({error.strerror})"
+        return ""
 
     async def _answer(self, agent: str, remaining: Remaining, answer: Awaitable[T]) -> T:
         """An agent's answer, `TimeoutError` when the session's time is over, or `AgentError`."""
         try:
             async with asyncio.timeout(remaining.seconds) as deadline:
-                return await answer
+                return log.writable(await answer)
         except MleIdeatorError:
             raise
         except Exception as error:

@@ -15,7 +15,6 @@ from mle_ideator.types import Grade, Metric, Problem, Score, Scores, Solution
 SOLUTION = "solution.py"
 SUBMISSION = "submission.csv"
 _MAX_CODE = 2_000_000
-_MAX_SUBMISSION = 2_000_000_000
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
 _VALIDATION = re.compile(rf"^\W*validation score:\s*({_NUMBER})\s*$", re.IGNORECASE | re.MULTILINE)
 
@@ -48,7 +47,7 @@ class Workspace:
         return None if content is None else content.decode("utf-8", errors="replace")
 
     def restore(self, code: str) -> None:
-        """Put an earlier solution.py back."""
+        """Put an earlier solution.py back. Raises `OSError` if agent code made that impossible."""
         replace_file(self.folder / SOLUTION, code.encode())
 
 
@@ -72,7 +71,7 @@ class Solutions:
         if not code or not code.strip():
             message = f"{SUBMISSION} was written, but there is no readable {SOLUTION} beside it"
             return None, Grade(problems=(Problem("no_solution", message),))
-        content = read_regular(workspace.folder / SUBMISSION, _MAX_SUBMISSION)
+        content = read_regular(workspace.folder / SUBMISSION, self._grader.max_bytes)
         if content is None:
             # What it is instead, the grader says best.
             return None, self._refused(workspace.folder / SUBMISSION)
@@ -106,8 +105,10 @@ def score_for(solution: Solution, selection: str) -> Score | None:
 
 def beats(new: Solution, old: Solution | None, selection: str, min_delta: float = 0.0) -> bool:
     """Does a policy prefer the newer solution? An unscored one never beats a scored one."""
-    if old is None or selection == "last":
+    if old is None:
         return True
+    if selection == "last":
+        return new.number > old.number
     score = score_for(new, selection)
     return score is not None and score.better_than(score_for(old, selection), min_delta)
 

@@ -136,6 +136,10 @@ class _WhenNeeded:
     def _grader(self) -> Grader:
         return self._make()
 
+    @property
+    def max_bytes(self) -> int:
+        return self._grader.max_bytes
+
     def grade(self, submission: Path) -> Grade:
         return self._grader.grade(submission)
 

@@ -66,6 +66,11 @@ class FileGrader:
         by_class = self.spec.prediction == "probability" and len(self._targets) == 1
         return self._classes if by_class and len(self._classes) > 2 else self._targets
 
+    @property
+    def max_bytes(self) -> int:
+        """A larger submission is refused unread."""
+        return self._wanted.max_bytes
+
     def grade(self, submission: Path) -> Grade:
         """Validate and score one submission."""
         checked = check(submission, self._wanted)

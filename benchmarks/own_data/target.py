@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -85,11 +86,24 @@ def _fitting(name: str, distinct: list[str], values: pd.Series[float] | None, ro
     if values is not None and (len(distinct) > FEW_NUMBERS or (values % 1 != 0).any()):
         return "rmse"
     if len(distinct) > rows / 3:
+        odd = [text for text in distinct if not _is_finite(text)]
+        if 2 * len(odd) < len(distinct):
+            raise TaskError(
+                f"the target {name!r} has numbers, and {quoted(odd[0])} and the like in "
+                f"{len(odd):,} different values: mend these, or leave the rows out."
+            )
         raise TaskError(
             f"the target {name!r} has {len(distinct):,} different texts in {rows:,} rows: "
             "neither numbers nor classes."
         )
     return "accuracy"
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _require_numbers(

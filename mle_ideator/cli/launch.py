@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import re
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Coroutine
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from mle_ideator.benchmarks.setups import export_own_predictions, setup_of
 from mle_ideator.cli.console import console_for
 from mle_ideator.config import RunConfig, dump_config
-from mle_ideator.errors import RuntimeFailure, UsageError
+from mle_ideator.errors import UsageError
 from mle_ideator.files import replace_file
-from mle_ideator.journal import FILE, Journal, read_journal
-from mle_ideator.results import record_of, write_results
+from mle_ideator.journal import FILE, Ended, Journal, read_journal
+from mle_ideator.results import Record, record_of, write_results
 from mle_ideator.session import run_session
 from mle_ideator.setups import Setup
 
 
 def launch(config: RunConfig, out: Path | None, *, as_json: bool) -> int:
-    """Run a session in a new result folder; the exit code."""
+    """Run a session in a new result folder; the exit code.
+
+    However the session ends, what was solved is written before anything is raised.
+    """
     config = _with_whole_paths(config)
     folder = _new_folder(config, out)
     try:
@@ -39,7 +42,7 @@ def launch(config: RunConfig, out: Path | None, *, as_json: bool) -> int:
     stream = sys.stderr if as_json else sys.stdout
     with console_for(stream) as console, Journal(folder / FILE, [console]) as journal:
         failure = _run(setup, journal)
-    record = record_of(read_journal(folder))
+    record = _record(folder, failure)
     summary = write_results(folder, record)
     export_own_predictions(folder, record)
     console.finish(summary)
@@ -50,32 +53,38 @@ def launch(config: RunConfig, out: Path | None, *, as_json: bool) -> int:
     return 0 if summary.best.solution else 1
 
 
-def _run(setup: Setup, journal: Journal) -> RuntimeFailure | None:
+def _record(folder: Path, failure: Exception | None) -> Record:
+    """What happened; the failure itself, if the session failed before it began."""
+    try:
+        return record_of(read_journal(folder))
+    except UsageError:
+        if failure:
+            raise failure from None
+        raise
+
+
+def _run(setup: Setup, journal: Journal) -> Exception | None:
     """Run to the end; a broken runtime and an interruption both leave what was solved."""
     try:
-        with _terminate_as_interrupt():
-            asyncio.run(run_session(setup, journal))
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        pass
-    except RuntimeFailure as error:
+        asyncio.run(_interruptible(run_session(setup, journal)))
+    except asyncio.CancelledError:
+        return None
+    except Exception as error:
         return error
     return None
 
 
-@contextlib.contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a session as Ctrl-C does: sandboxes closed, results written."""
+async def _interruptible(session: Coroutine[Any, Any, Ended]) -> None:
+    """Ctrl-C, SIGTERM and SIGHUP end a session in order: sandboxes closed, results written.
 
-    def interrupt(_number: int, _frame: object) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
-
-    wanted = (signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, interrupt) for number in wanted}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    What the caller ignores (`nohup`, a background job of a script) stays ignored.
+    """
+    task = asyncio.create_task(session)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, task.cancel)
+    await task
 
 
 def _with_whole_paths(config: RunConfig) -> RunConfig:

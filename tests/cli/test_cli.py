@@ -206,6 +206,36 @@ def test_an_interrupted_run_keeps_what_was_solved(tmp_path, number):
     assert not alive(mark)
 
 
+def test_a_background_job_of_a_script_ends_by_sigterm(tmp_path):
+    """A shell without job control starts background jobs with SIGINT ignored."""
+    mark = f"9{os.getpid()}.7"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process, _ = running(tmp_path, mark)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.terminate()
+    out, _ = process.communicate(timeout=30)
+    assert json.loads(out)["outcome"] == "interrupted"
+
+
+def test_a_bug_in_the_runtime_keeps_what_was_solved(tmp_path, capsys, monkeypatch):
+    """Any exception, not only those raised on purpose."""
+    monkeypatch.setattr("mle_ideator.session.hand_over", lambda *_: 1 / 0)
+    code = call(
+        *("run", "--task", TASK, "--implementer", script(tmp_path, CELL), "--sandbox", "local"),
+        *("--out", str(tmp_path / "result"), "--json"),
+    )
+    output = capsys.readouterr()
+    assert code == 3
+    assert json.loads(output.out)["best"]["validation"] == 1.9
+    assert (tmp_path / "result" / "solution.py").exists()
+    assert "internal error" in output.err.splitlines()[-1]
+
+
 def test_a_killed_run_leaves_a_readable_journal_and_no_process(tmp_path, capsys):
     mark = f"9{os.getpid()}.9"
     process, out = running(tmp_path, mark)

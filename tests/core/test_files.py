@@ -46,8 +46,14 @@ def test_writing_the_same_bytes_again_changes_the_signature(tmp_path):
 def test_replacing_goes_not_through_a_link(tmp_path):
     (tmp_path / "outside").write_text("untouched")
     (tmp_path / "solution.py").symlink_to(tmp_path / "outside")
-    (tmp_path / ".solution.py.part").symlink_to(tmp_path / "outside")
     replace_file(tmp_path / "solution.py", b"new")
     assert (tmp_path / "outside").read_text() == "untouched"
     assert (tmp_path / "solution.py").read_text() == "new"
     assert not (tmp_path / "solution.py").is_symlink()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_replacing_moves_a_folder_in_the_way_aside(tmp_path):
+    (tmp_path / "solution.py" / "full").mkdir(parents=True)
+    replace_file(tmp_path / "solution.py", b"new")
+    assert (tmp_path / "solution.py").read_text() == "new"

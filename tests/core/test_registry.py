@@ -1,5 +1,7 @@
 """Built-ins, dotted paths and wrong names."""
 
+import sys
+
 import pytest
 
 from mle_ideator.errors import UsageError
@@ -15,6 +17,13 @@ def test_built_ins_come_in_through_entry_points():
 
 def test_a_dotted_path_needs_no_entry_point():
     assert isinstance(create("ideators", "mle_ideator.ideators.null:NullIdeator"), NullIdeator)
+
+
+def test_a_class_in_the_working_directory_needs_no_installing(tmp_path, monkeypatch):
+    (tmp_path / "my_own_ideator.py").write_text("class Mine:\n    pass\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    assert type(create("ideators", "my_own_ideator:Mine")).__name__ == "Mine"
 
 
 def test_the_argument_is_what_follows_the_first_colon():

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import time
 
 import pytest
 
@@ -21,7 +22,7 @@ from mle_ideator.types import (
     Proposal,
     SeekHelp,
 )
-from tests.conftest import writes_and_runs
+from tests.conftest import SOLUTION, writes_and_runs
 
 HELP = SeekHelp(HelpRequest("stuck", "two attempts", "a better score"))
 
@@ -144,6 +145,51 @@ async def test_revert_restores_the_solution_before_the_implementer_goes_on(play)
     assert len(record.solutions) == 2  # restoring is not solving
 
 
+@pytest.mark.parametrize(
+    "trap",
+    [
+        "import os; os.remove('solution.py'); os.makedirs('solution.py/full')",
+        "import os; os.remove('solution.py'); os.symlink('/dev/null', 'solution.py')",
+        "import os; os.mkdir('.solution.py.part')",
+    ],
+)
+async def test_no_trap_in_the_workspace_keeps_a_solution_from_being_restored(play, trap):
+    agent = Plays(writes_and_runs(2), trap, HELP)
+    await play(agent, Says(Idea("Revert to #1: it was right.", "Stop.", "Why not.")))
+    assert "* 2" in agent.saw[3].code
+
+
+async def test_lone_surrogates_from_an_agent_harm_nothing(play):
+    idea = Idea("Refine \ud800", "Do \udfff.", "Why.")
+    actions = Plays("print('x\ud800y')", SeekHelp(HelpRequest("\ud800", "a", "g")))
+    record = await play(actions, Says(idea))
+    assert record.ended.outcome == "finished"
+    assert record.steps[0].observation.text == "x?y"
+    assert record.steps[1].idea.action == "Do ?."
+
+
+async def test_a_huge_submission_is_refused_unread(play):
+    cell = "open('solution.py', 'w').write('1'); open('submission.csv', 'w').truncate(9 * 10**9)"
+    record = await play(Plays(cell), NO_HELP)
+    assert "(too_large)" in record.steps[0].observation.text
+
+
+async def test_an_interrupt_while_grading_loses_no_solution(play, folder_of_run, tiny_task):
+    class Slow:
+        max_bytes = 1_000_000
+
+        def grade(self, submission):
+            session.cancel()
+            time.sleep(0.5)
+            return tiny_task[1].grade(submission)
+
+    session = asyncio.create_task(play(Plays(writes_and_runs(2)), NO_HELP, grader=Slow()))
+    with pytest.raises(asyncio.CancelledError):
+        await session
+    record = record_of(read_journal(folder_of_run))
+    assert (record.ended.outcome, record.final.number) == ("interrupted", 1)
+
+
 async def test_reverting_to_what_is_not_there_is_said(play):
     record = await play(Plays(HELP), Says(Idea("Revert to #9: yes.", "Go.", "Why.")))
     assert "There is no solution #9" in record.steps[0].observation.text
@@ -219,6 +265,8 @@ async def test_a_broken_implementer_fails_the_session_and_keeps_what_was_solved(
 
 async def test_a_broken_grader_is_an_error_not_a_bad_submission(play):
     class Breaks:
+        max_bytes = 1000
+
         def grade(self, submission):
             raise GradingError("the answers are gone")
 
@@ -232,6 +280,28 @@ async def test_a_solution_that_does_not_run_alone_gives_way_to_one_that_does(pla
     assert [(r.solution, r.reproduced) for r in record.reruns] == [(2, False), (1, True)]
     assert record.final.number == 1
     assert "ZeroDivisionError" in record.reruns[0].detail
+
+
+async def test_credit_for_what_solution_py_does_not_produce_does_not_last(play):
+    """A good submission is touched, its solution replaced, and a wonderful score printed."""
+    fakes = (
+        f"open('solution.py', 'w').write({SOLUTION.replace('FACTOR', '7')!r})\n"
+        "import os; os.utime('submission.csv')\n"
+        "print('Validation score: 0.0001')"
+    )
+    record = await play(Plays(writes_and_runs(1.9), fakes), NO_HELP)
+    assert record.bests == (1, 2)
+    assert [(r.solution, r.reproduced) for r in record.reruns] == [(2, True), (1, True)]
+    assert record.final.number == 1
+    assert "scores otherwise when run alone" in record.warnings[0]
+
+
+async def test_a_solution_worse_alone_stays_final_if_it_still_beats_the_others(play):
+    luck = writes_and_runs(1.9) + "\nprint('Validation score: 0.05')"
+    record = await play(Plays(writes_and_runs(1), luck), NO_HELP)
+    assert [r.solution for r in record.reruns] == [2]
+    assert record.final.number == 2
+    assert record.reproduced.scores.validation.value == pytest.approx(0.1)
 
 
 async def test_a_final_solution_that_nothing_reproduces_is_kept_and_said(play, folder_of_run):
