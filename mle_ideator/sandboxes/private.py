@@ -6,15 +6,17 @@ import fcntl
 import os
 import re
 import secrets
-import shutil
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 from mle_ideator.sandboxes.processes import kill_marked
+from mle_ideator.sandboxes.trees import make_usable, remove_tree
 
 PREFIX = "mle-ideator-"
 _LONGEST_SOCKET_PATH = 90  # the system's limit is 107 bytes
+_MARK_BYTES = 16
 
 
 class PrivateFolder:
@@ -24,7 +26,7 @@ class PrivateFolder:
         parent = tempfile.gettempdir()
         if len(os.fsencode(parent)) > _LONGEST_SOCKET_PATH - 40:
             parent = "/tmp"  # noqa: S108 a random name, readable by the owner only
-        self.mark = secrets.token_hex(16)
+        self.mark = secrets.token_hex(_MARK_BYTES)
         hidden = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=parent))
         self._lock = (hidden / "lock").open("w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -34,36 +36,40 @@ class PrivateFolder:
         self.kernels = self.path / "k"
         self.home = self.path / "home"
         self.temporary = self.path / "tmp"
-        for folder in (self.kernels, self.home, self.temporary):
-            folder.mkdir(mode=0o700)
+        self.make_usable()
+
+    def make_usable(self) -> None:
+        """Put back what agent code closed, removed or replaced. Raises `OSError`."""
+        for folder in (self.path, self.kernels, self.home, self.temporary):
+            make_usable(folder)
 
     def remove(self) -> None:
         remove_tree(self.path)
         self._lock.close()
 
 
-def remove_tree(path: Path) -> None:
-    """Remove a folder, also what agent code made unreadable in it. Links are not followed."""
-    for folder, names, _ in os.walk(path):
-        for inner in (Path(folder, name) for name in names):
-            with suppress(OSError):
-                if not inner.is_symlink():
-                    inner.chmod(0o700)
-    shutil.rmtree(path, ignore_errors=True)
-
-
 def remove_leftovers() -> None:
-    """Clear away after runtimes that were killed before they could: nobody holds their lock."""
+    """Clear away after runtimes that were killed before they could: nobody holds their lock.
+
+    Agent code may have written what it liked there, so nothing in such a folder stops a new run.
+    """
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):
-            if folder.lstat().st_uid == os.getuid() and not folder.is_symlink():
+            status = folder.lstat()
+            if status.st_uid == os.getuid() and stat.S_ISDIR(status.st_mode):
                 _remove_leftover(folder)
 
 
 def _remove_leftover(folder: Path) -> None:
-    with (folder / "lock").open() as lock:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    lock = os.open(folder / "lock", flags)
+    try:
+        if not stat.S_ISREG(os.fstat(lock).st_mode):
+            return
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        mark = lock.read()
-        if re.fullmatch("[0-9a-f]{32}", mark):  # agent code may have written anything there
-            kill_marked(mark)
+        mark = os.read(lock, 2 * _MARK_BYTES + 1)
+        if re.fullmatch(b"[0-9a-f]{32}", mark):
+            kill_marked(mark.decode())
         remove_tree(folder)
+    finally:
+        os.close(lock)
