@@ -43,7 +43,7 @@ from mle_ideator.types import (
     Usage,
     Value,
 )
-from mle_ideator.waiting import to_the_end
+from mle_ideator.waiting import finish
 
 T = TypeVar("T", bound=Value)
 
@@ -138,7 +138,7 @@ class _Loop:
         solution, grade = None, None
         if self.workspace.submission_written():
             # An interrupt must not lose a solution that is being graded.
-            solution, grade = await to_the_end(self._judge(number, execution))
+            solution, grade = await finish(self._judge(number, execution))
         text = render(
             "session/observation",
             execution=execution,

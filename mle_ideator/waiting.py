@@ -1,4 +1,4 @@
-"""Finishing what must not be left half done."""
+"""Waiting for the first of several things, and for something that must not be broken off."""
 
 from __future__ import annotations
 
@@ -9,9 +9,21 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end even if the caller is cancelled meanwhile; then pass that on."""
-    task = asyncio.create_task(work)
+async def first_of(*futures: asyncio.Future[Any], timeout_s: float) -> None:
+    """Wait until one is done or the time is up. Cancels none."""
+    await asyncio.wait(futures, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+
+
+class _Uncancellable(asyncio.Task[T]):
+    """`asyncio.run` cancels every task at a second Ctrl-C, also those that clean up."""
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        return False
+
+
+async def finish(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` to its end however often the caller is cancelled meanwhile; then pass that on."""
+    task = _Uncancellable(work)
     cancelled = False
     while not task.done():
         try:
@@ -19,6 +31,6 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
         except asyncio.CancelledError:
             cancelled = True
     if cancelled:
-        task.exception()  # seen, so that it is not reported as forgotten
+        task.exception()
         raise asyncio.CancelledError
     return task.result()

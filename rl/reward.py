@@ -1,8 +1,9 @@
 """The one-step execution reward of each idea in a recorded session (arXiv 2601.17596).
 
 An idea earns +1 if the first solution that follows it beats the best one before it, 0 if it does
-not, if nothing came of it or none was given, −1 if the answer was no well-formed idea. Where the runtime, not the idea,
-is why nothing was tried, the reward is `None`: such a sample is masked, never counted as 0.
+not, if nothing came of it or none was given, −1 if the answer was no well-formed idea. Where the
+runtime, not the idea, is why nothing was tried, the reward is `None`: such a sample is masked,
+never counted as 0.
 """
 
 from __future__ import annotations

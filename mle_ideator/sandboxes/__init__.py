@@ -8,6 +8,7 @@ A sandbox is one Jupyter kernel with one workspace (`protocols.Sandbox`). What l
 - `connection_file`, `connection`: the messages; `reader`, `output`, `notes`: bytes, text, and
   words for the agent.
 - `environment`, `inputs`, `private`, `processes`, `facts`: what a kernel is given and leaves.
+- `reply`, `trees`: what agent code can forge or close, and must not.
 
 To add one, subclass `kernel.KernelSandbox`, say how to start a process and what that covers, and
 register the class under the entry-point group `mle_ideator.sandboxes`. `docs/sandboxes.md` has an

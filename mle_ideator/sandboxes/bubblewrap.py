@@ -13,6 +13,7 @@ from pathlib import Path
 from mle_ideator.sandboxes.environment import environment, python_folders, user_packages
 from mle_ideator.sandboxes.kernel import KernelSandbox
 from mle_ideator.sandboxes.running import Placement
+from mle_ideator.sandboxes.trees import make_usable
 
 _USER = "1000"
 _WORKSPACE = "/workspace"
@@ -66,7 +67,7 @@ class BubblewrapSandbox(KernelSandbox):
         return _unavailable()
 
     def _prepare(self) -> None:
-        (self._workspace / "input").mkdir(exist_ok=True)
+        make_usable(self._workspace / "input")
         accounts = self._private.path / "etc"
         accounts.mkdir()
         (accounts / "passwd").write_text(f"agent:x:{_USER}:{_USER}::{_HOME}:/bin/bash\n")

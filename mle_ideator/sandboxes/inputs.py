@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import stat
+from contextlib import suppress
 from pathlib import Path
 
-Signature = tuple[int, ...]
+from mle_ideator.files import signature
+from mle_ideator.sandboxes.trees import make_usable, remove_tree
 
 
 class CopiedInputs:
@@ -16,51 +17,49 @@ class CopiedInputs:
     def __init__(self, source: Path, target: Path) -> None:
         self._source, self._target = source, target
         self._paths = [Path(), *sorted(p.relative_to(source) for p in source.rglob("*"))]
-        self._signatures: dict[Path, Signature | None] = {}
+        self._folders = {path for path in self._paths if (source / path).is_dir()}
+        self._signatures: dict[Path, tuple[int, ...] | None] = {}
         for path in self._paths:
             self._put(path)
 
-    def mend(self) -> list[str]:
-        """Names of what was put back. A few microseconds for each file that is as it was."""
-        changed = []
+    def mend(self) -> tuple[list[str], list[str]]:
+        """Names of what was put back, and of what could not be, which is tried again next time.
+
+        A few microseconds for each file that is as it was. Never raises `OSError`.
+        """
+        restored: list[Path] = []
+        lost: list[Path] = []
         for path in self._paths:
-            if _signature(self._target / path) != self._signatures[path]:
-                self._put(path)
-                changed.append(str(path))
-        return changed
+            if any(path.is_relative_to(folder) for folder in lost):
+                continue  # it may lie behind a link by now
+            found = self._signature(path)
+            if found is None or found != self._signatures.get(path):
+                try:
+                    self._put(path)
+                    restored.append(path)
+                except OSError:
+                    lost.append(path)
+        return [str(path) for path in restored], [str(path) for path in lost]
 
     def _put(self, path: Path) -> None:
-        source, target = self._source / path, self._target / path
-        if source.is_dir():
-            if target.is_symlink() or not target.is_dir():
-                _remove(target)
-                target.mkdir(parents=True)
+        self._signatures.pop(path, None)
+        target = self._target / path
+        if path in self._folders:
+            make_usable(target)
         else:
-            _remove(target)
-            shutil.copyfile(source, target)
+            remove_tree(target)
+            target.unlink(missing_ok=True)
+            shutil.copyfile(self._source / path, target)
             target.chmod(0o444)
-        self._signatures[path] = _signature(target)
+        self._signatures[path] = self._signature(path)
 
-
-def _signature(path: Path) -> Signature | None:
-    """Changes whenever a file's content may have; a folder only has to be one."""
-    try:
-        status = os.lstat(path)
-    except OSError:
+    def _signature(self, path: Path) -> tuple[int, ...] | None:
+        """Changes whenever a file's content may have; a folder only has to be a usable one."""
+        target = self._target / path
+        if path not in self._folders:
+            return signature(target)
+        with suppress(OSError):
+            status = target.lstat()
+            if stat.S_ISDIR(status.st_mode):
+                return status.st_mode, status.st_ino
         return None
-    if stat.S_ISDIR(status.st_mode):
-        return (status.st_mode, status.st_ino)
-    return (
-        status.st_mode,
-        status.st_ino,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-    )
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

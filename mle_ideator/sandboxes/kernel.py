@@ -7,12 +7,13 @@ whether it can work on this machine (`unavailable`).
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import ClassVar, Self
 
 import msgspec
 
@@ -22,10 +23,13 @@ from mle_ideator.sandboxes import notes, processes
 from mle_ideator.sandboxes.facts import sandbox_info
 from mle_ideator.sandboxes.private import PrivateFolder, remove_leftovers
 from mle_ideator.sandboxes.reader import PipeReader
-from mle_ideator.sandboxes.running import Placement, RunningKernel, first_of
+from mle_ideator.sandboxes.reply import Reply
+from mle_ideator.sandboxes.running import Placement, RunningKernel
+from mle_ideator.sandboxes.trees import make_usable
 from mle_ideator.types import Execute, Execution, SandboxInfo, Status
+from mle_ideator.waiting import finish, first_of
 
-T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 _BACKGROUND_SHARE = 0.2
 """Of a cell's text, for what background work wrote since the last cell."""
@@ -63,7 +67,7 @@ class KernelSandbox(ABC):
         """Before the first kernel: whatever the backend needs on this machine."""
 
     def _mend_inputs(self) -> list[str]:
-        """After a cell: put changed inputs back; returns their names."""
+        """After a cell: put changed inputs back; returns what is to be said of it."""
         return []
 
     # ------------------------------------------------------------------------- Sandbox
@@ -78,14 +82,14 @@ class KernelSandbox(ABC):
         if not self._inputs.is_dir():
             raise SandboxError(f"the folder with the inputs does not exist: {self._inputs}")
         self._workspace.mkdir(parents=True, exist_ok=True)
-        remove_leftovers()
+        await asyncio.to_thread(remove_leftovers)
         self._private = PrivateFolder()
         self._reader = PipeReader(int(_BACKGROUND_SHARE * self._request.max_output_chars))
         try:
             self._prepare()
             await self._start_kernel()
         except BaseException:
-            await self._close()
+            await finish(self._close())
             raise
         self._open = True
         return self
@@ -97,7 +101,7 @@ class KernelSandbox(ABC):
         traceback: TracebackType | None,
     ) -> None:
         self._open = False
-        await _finish(self._close())
+        await finish(self._close())
 
     async def execute(self, action: Execute, timeout_s: float) -> Execution:
         """Run one cell; it ends within `timeout_s` plus five seconds, whatever it does."""
@@ -105,8 +109,13 @@ class KernelSandbox(ABC):
             raise SandboxError("the sandbox is not open: use it within `async with`")
         async with self._one_at_a_time:
             news = await self._drop_if_dead()
-            kernel = self._kernel or await self._start_kernel()
-            execution = await self._run(kernel, action, timeout_s)
+            started = time.monotonic()
+            try:
+                kernel = self._kernel or await self._restart_kernel()
+            except SandboxError as error:
+                execution = _not_run(time.monotonic() - started, str(error))
+            else:
+                execution = await self._run(kernel, action, timeout_s)
             note = "\n".join(filter(None, [*news, execution.note]))
             return msgspec.structs.replace(execution, note=note)
 
@@ -121,12 +130,12 @@ class KernelSandbox(ABC):
         try:
             await first_of(reply, kernel.ended, timeout_s=timeout_s)
         except asyncio.CancelledError:
-            await _finish(self._stop(kernel, reply, before))
+            await finish(self._stop(kernel, reply, before))
             raise
         duration = time.monotonic() - started
         conclusion = self._conclude(kernel, reply, before, duration, timeout_s)
-        status, lines = await _finish(conclusion)
-        lines += notes.inputs_restored(self._mend_inputs())
+        status, lines = await finish(conclusion)
+        lines += self._mend()
         text, dropped = self._reader.take()
         return Execution(
             status=status,
@@ -139,15 +148,15 @@ class KernelSandbox(ABC):
     async def _conclude(
         self,
         kernel: RunningKernel,
-        reply: asyncio.Task[dict[str, Any]],
+        reply: asyncio.Task[Reply],
         before: set[int],
         duration: float,
         timeout_s: float,
     ) -> tuple[Status, list[str]]:
         if reply.done():
-            content = reply.result()
-            status: Status = "ok" if content.get("status") == "ok" else "error"
-            return status, [*notes.exit_code(content), *notes.still_running(kernel.agents())]
+            said = reply.result()
+            running = notes.still_running(kernel.agents())
+            return said.status, [*notes.exit_code(said.exit_code), *running]
         if kernel.ended.done():
             reply.cancel()
             await self._drop_kernel(kernel)
@@ -158,7 +167,7 @@ class KernelSandbox(ABC):
         return "timeout", [notes.timeout(duration, timeout_s, kept), *notes.ended(killed), *running]
 
     async def _stop(
-        self, kernel: RunningKernel, reply: asyncio.Task[dict[str, Any]], before: set[int]
+        self, kernel: RunningKernel, reply: asyncio.Task[Reply], before: set[int]
     ) -> list[processes.Process]:
         """Interrupt, terminate, kill. Background jobs of earlier cells live if the kernel does."""
         if await kernel.interrupt(reply):
@@ -176,11 +185,28 @@ class KernelSandbox(ABC):
         kernel = RunningKernel(self._place(folder), self._reader)
         try:
             await kernel.start()
-        except BaseException:
-            await _finish(kernel.close())
+        except BaseException as error:
+            await finish(kernel.close())
+            if isinstance(error, OSError):
+                raise SandboxError(f"the kernel did not start: {error}") from error
             raise
         self._kernel = kernel
         return kernel
+
+    async def _restart_kernel(self) -> RunningKernel:
+        """In folders that the last one may have closed, removed or replaced."""
+        try:
+            self._private.make_usable()
+            make_usable(self._workspace)
+        except OSError as error:
+            raise SandboxError(str(error)) from error
+        self._mend_inputs()
+        return await self._start_kernel()
+
+    def _mend(self) -> list[str]:
+        with suppress(OSError):
+            make_usable(self._workspace)
+        return self._mend_inputs()
 
     async def _drop_if_dead(self) -> list[str]:
         if self._kernel is None or not self._kernel.ended.done():
@@ -191,13 +217,18 @@ class KernelSandbox(ABC):
 
     async def _drop_kernel(self, kernel: RunningKernel) -> None:
         self._kernel = None
-        await kernel.close()
+        await finish(kernel.close())
 
     async def _close(self) -> None:
-        if self._kernel is not None:
-            await self._drop_kernel(self._kernel)
-        self._reader.close()
-        self._private.remove()
+        """Never raises: what can not be cleared away must not hide how the session ended."""
+        try:
+            async with AsyncExitStack() as ending:
+                ending.push_async_callback(asyncio.to_thread, self._private.remove)
+                ending.callback(self._reader.close)
+                if self._kernel is not None:
+                    await self._drop_kernel(self._kernel)
+        except Exception as error:
+            _log.warning("the sandbox was not cleared away in full: %r", error)
 
 
 def _end_agents(kernel: RunningKernel, before: set[int]) -> list[processes.Process]:
@@ -212,16 +243,5 @@ def _end_agents(kernel: RunningKernel, before: set[int]) -> list[processes.Proce
     return list(killed.values())
 
 
-async def _finish(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end even if the caller is cancelled meanwhile; then pass that on."""
-    task = asyncio.create_task(work)
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
-        task.exception()
-        raise asyncio.CancelledError
-    return task.result()
+def _not_run(duration_s: float, why: str) -> Execution:
+    return Execution(status="died", text="", duration_s=duration_s, note=notes.not_started(why))

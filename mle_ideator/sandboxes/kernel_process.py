@@ -193,9 +193,13 @@ class SandboxKernel(IPythonKernel):
             return _short(await super().do_execute(code, silent, *args, **kwargs))
         except (KeyboardInterrupt, asyncio.CancelledError):  # the latter in an awaiting cell
             print("KeyboardInterrupt")
-            return {"status": "error", "ename": "KeyboardInterrupt", "evalue": ""}
+            return {"status": "error"}
         finally:
             self.streams.restore()  # ipykernel flushes them, and sends no reply if that fails
+
+    def finish_metadata(self, parent: Any, metadata: Any, reply_content: Any) -> Any:
+        """Nobody reads it, and ipykernel's looks for error names, which replies do not have."""
+        return metadata
 
     def raw_input(self, prompt: object = "") -> str:
         print(prompt, end="")
@@ -219,7 +223,7 @@ class SandboxKernel(IPythonKernel):
             )
         except OSError as error:
             print(f"bash could not be started: {error}")
-            return {"status": "error", "ename": "OSError", "evalue": str(error)}
+            return {"status": "error"}
         return _exit_reply(_wait(process))
 
 
@@ -238,16 +242,14 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 
 
 def _exit_reply(code: int) -> dict[str, Any]:
-    if code == 0:
-        return {"status": "ok"}
-    return {"status": "error", "ename": "ExitCode", "evalue": str(code)}
+    return {"status": "error" if code else "ok", "exit_code": code}
 
 
 def _short(reply: dict[str, Any]) -> dict[str, Any]:
-    """The reply without the traceback, which was written; `sys.exit(0)` is a good end."""
+    """The reply without the error, which was written; `sys.exit(0)` is a good end."""
     name, value = reply.get("ename", ""), str(reply.get("evalue", ""))
     good = reply["status"] == "ok" or (name == "SystemExit" and value in ("", "None", "0"))
-    return {"status": "ok" if good else "error", "ename": name, "evalue": value[:200]}
+    return {"status": "ok" if good else "error"}
 
 
 class SandboxApp(IPKernelApp):
@@ -262,8 +264,7 @@ class SandboxApp(IPKernelApp):
     default_extensions: list[str] = []  # noqa: RUF012 a trait there
 
     def init_path(self) -> None:
-        """The workspace comes first, as for a script there."""
-        sys.path[0] = ""
+        """Not yet: nothing in the workspace has a part in the start."""
 
 
 def settings(folder: Path) -> dict[str, Any]:
@@ -293,6 +294,7 @@ def main() -> None:
     sys.modules["debugpy"] = None  # type: ignore[assignment]  # half a second, for nobody
     app.initialize([])
     del sys.modules["debugpy"]
+    sys.path.insert(0, SandboxKernel.workspace)  # from now on, as for a script there
     app.start()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from mle_ideator.sandboxes import notes
 from mle_ideator.sandboxes.environment import environment
 from mle_ideator.sandboxes.inputs import CopiedInputs
 from mle_ideator.sandboxes.kernel import KernelSandbox
@@ -41,7 +42,8 @@ class LocalSandbox(KernelSandbox):
         self._copies = CopiedInputs(self._inputs, self._workspace / "input")
 
     def _mend_inputs(self) -> list[str]:
-        return self._copies.mend()
+        restored, lost = self._copies.mend()
+        return [*notes.inputs_restored(restored), *notes.inputs_lost(lost)]
 
     def _place(self, folder: Path) -> Placement:
         return Placement(

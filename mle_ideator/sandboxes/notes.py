@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from typing import Any
 
+from mle_ideator.sandboxes.output import one_line
 from mle_ideator.sandboxes.processes import Process
 
 _SHOWN = 5
+_LONGEST = 500
 _BACKGROUND = "nohup python train.py > train.log 2>&1 &"
 
 
-def exit_code(reply: dict[str, Any]) -> list[str]:
+def exit_code(code: int) -> list[str]:
     """How bash ended, if it did not end well."""
-    if reply.get("ename") != "ExitCode":
+    if code == 0:
         return []
-    code = int(reply["evalue"])
-    if code >= 0:
+    if code > 0:
         return [f"bash ended with exit code {code}"]
-    return [f"bash was ended by signal {-code} ({signal.strsignal(-code)})"]
+    name = signal.strsignal(-code) if -code < signal.NSIG else None
+    return [f"bash was ended by signal {-code} ({name or 'unknown'})"]
 
 
 def still_running(processes: Sequence[Process]) -> list[str]:
@@ -45,6 +46,13 @@ def died(why: str) -> str:
     )
 
 
+def not_started(why: str) -> str:
+    return (
+        f"no new kernel could be started, so this cell did not run ({one_line(why, _LONGEST)}). "
+        "The next cell tries again."
+    )
+
+
 def died_before(why: str) -> str:
     return (
         f"the kernel had died since the last cell ({why}): this cell ran in a new one. Earlier "
@@ -67,10 +75,17 @@ def timeout(duration_s: float, limit_s: float, kept: bool) -> str:
 
 
 def inputs_restored(names: Sequence[str]) -> list[str]:
+    return _named("inputs are read-only: put back what the cell had changed or removed", names)
+
+
+def inputs_lost(names: Sequence[str]) -> list[str]:
+    return _named("inputs that were changed or removed could not be put back", names)
+
+
+def _named(what: str, names: Sequence[str]) -> list[str]:
     if not names:
         return []
-    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-    return [f"inputs are read-only: put back what the cell had changed or removed ({shown})"]
+    return [f"{what} ({', '.join(names[:_SHOWN])}{', ...' if len(names) > _SHOWN else ''})"]
 
 
 def with_earlier(earlier: str, text: str) -> str:

@@ -28,6 +28,12 @@ def clean(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
+def one_line(text: str, limit: int) -> str:
+    """What agent code named, for a line of the runtime's own: printable, on one line, bounded."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * limit]).split())
+    return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
 def last_state(line: str) -> str:
     """A line as it stood at last, after its carriage returns."""
     if "\r" not in line:

@@ -42,10 +42,12 @@ class PrivateFolder:
         """Put back what agent code closed, removed or replaced. Raises `OSError`."""
         for folder in (self.path, self.kernels, self.home, self.temporary):
             make_usable(folder)
+        if self.path.lstat().st_uid != os.getuid():
+            raise PermissionError(f"{self.path} belongs to another user")
 
     def remove(self) -> None:
-        remove_tree(self.path)
-        self._lock.close()
+        with self._lock:
+            remove_tree(self.path)
 
 
 def remove_leftovers() -> None:

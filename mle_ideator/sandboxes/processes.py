@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mle_ideator.sandboxes.environment import MARK
+from mle_ideator.sandboxes.output import one_line
 
 _PROC = Path("/proc")
 _BOOKKEEPING = ("resource_tracker", "semaphore_tracker")
+_SHOWN = 80
+"""Characters of a command line."""
 
 
 class Process(NamedTuple):
@@ -24,8 +27,7 @@ class Process(NamedTuple):
     command: str
 
     def __str__(self) -> str:
-        command = self.command if len(self.command) <= 80 else self.command[:77] + "..."
-        return f"pid {self.pid_inside}: {command}"
+        return f"pid {self.pid_inside}: {one_line(self.command, _SHOWN)}"
 
 
 def descendants(root: int) -> list[int]:
@@ -57,7 +59,7 @@ def describe(pid: int) -> Process | None:
         command = (_PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
         return None
-    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    fields = dict(line.split(":", 1) for line in status.split("\n") if ":" in line)
     if fields["State"].split()[0] in "ZX":
         return None
     words = command.replace(b"\0", b" ").decode(errors="replace").strip()

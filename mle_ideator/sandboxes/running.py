@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import signal
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -14,9 +15,12 @@ from typing import Any, cast
 from mle_ideator.errors import SandboxError
 from mle_ideator.sandboxes import processes
 from mle_ideator.sandboxes.connection_file import write_connection_file
-from mle_ideator.sandboxes.environment import MARK
+from mle_ideator.sandboxes.environment import MARK, user_packages
 from mle_ideator.sandboxes.reader import PipeReader
+from mle_ideator.sandboxes.reply import Reply
+from mle_ideator.sandboxes.trees import remove_tree
 from mle_ideator.types import Execute
+from mle_ideator.waiting import first_of
 
 START_TIMEOUT_S = 60.0
 # Together less than four seconds: a cell ends at most five seconds after its limit.
@@ -24,7 +28,6 @@ INTERRUPT_GRACE_S = 0.9
 INTERRUPTS = 2
 TERMINATE_GRACE_S = 0.7
 END_TIMEOUT_S = 1.3
-_REPORT_GRACE_S = 0.5
 _PROGRAMS = Path(__file__).parent
 
 
@@ -62,7 +65,7 @@ class RunningKernel:
     async def start(self) -> None:
         """Start and wait for a real reply. Raises `SandboxError` with what the kernel wrote."""
         info = self._prepare_folder()
-        self._cleanup.callback(shutil.rmtree, self._placement.folder, ignore_errors=True)
+        self._cleanup.push_async_callback(asyncio.to_thread, remove_tree, self._placement.folder)
         self._process = await asyncio.create_subprocess_exec(
             *self._command(),
             stdin=asyncio.subprocess.PIPE,
@@ -83,11 +86,11 @@ class RunningKernel:
         self._chain = processes.descendants(self._process.pid)
         self._tasks.append(asyncio.create_task(self._watch_connection()))
 
-    def ask(self, action: Execute) -> asyncio.Task[dict[str, Any]]:
+    def ask(self, action: Execute) -> asyncio.Task[Reply]:
         """Send a cell; the task is done when the kernel has answered."""
         return asyncio.create_task(self._connection.execute(action))
 
-    async def interrupt(self, reply: asyncio.Task[dict[str, Any]]) -> bool:
+    async def interrupt(self, reply: asyncio.Task[Reply]) -> bool:
         """Interrupt, more than once since code may swallow one. True if the cell ended by it."""
         self._interrupts.clear()
         for _ in range(INTERRUPTS):
@@ -125,12 +128,14 @@ class RunningKernel:
     async def _end_process(self) -> None:
         if self._process.stdin is not None:
             self._process.stdin.close()
-        try:
-            await asyncio.wait_for(self._process.wait(), END_TIMEOUT_S)
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
+        timer = asyncio.get_running_loop().call_later(END_TIMEOUT_S, self._kill_supervisor)
+        await self._process.wait()
+        timer.cancel()
         await asyncio.to_thread(processes.kill_marked, self._placement.environment[MARK])
+
+    def _kill_supervisor(self) -> None:
+        with suppress(ProcessLookupError):
+            self._process.kill()
 
     def _prepare_folder(self) -> dict[str, Any]:
         folder = self._placement.folder
@@ -144,7 +149,8 @@ class RunningKernel:
             *(sys.executable, "-I", "-S", str(_PROGRAMS / "supervisor.py")),
             *(str(place.max_file_bytes), str(int(place.no_new_privileges))),
             *place.wrapper,
-            *(sys.executable, f"{place.seen_as}/kernel_process.py", place.seen_as, place.workspace),
+            *(sys.executable, *_own_libraries_only()),
+            *(f"{place.seen_as}/kernel_process.py", place.seen_as, place.workspace),
         ]
 
     async def _wait_until_ready(self) -> None:
@@ -160,26 +166,25 @@ class RunningKernel:
 
     async def _watch_reports(self) -> None:
         reports = cast(asyncio.StreamReader, self._process.stdout)
-        async for line in reports:
-            word, _, code = line.decode().strip().partition(" ")
-            if word == "exit":
-                return self._end(ended_by(int(code)))
-        return self._end("its supervisor was killed")
+        with suppress(ValueError):  # a line too long: not from the supervisor
+            async for line in reports:
+                if found := re.fullmatch(rb"exit (-?\d{1,3})\n", line):
+                    return self._end(ended_by(int(found[1])))
+        return self._end("it lost its supervisor")
 
     async def _watch_connection(self) -> None:
-        """A kernel that hangs up is as good as dead; if it really died, the report says why."""
+        """A kernel that hangs up or sends what is no reply is as good as dead."""
         await asyncio.wait({self._connection.lost})
-        await asyncio.sleep(_REPORT_GRACE_S)
-        self._end("it closed its connection")
+        self._end(self._connection.lost.result())
 
     def _end(self, why: str) -> None:
         if not self.ended.done():
             self.ended.set_result(why)
 
 
-async def first_of(*futures: asyncio.Future[Any], timeout_s: float) -> None:
-    """Wait until one is done or the time is up. Cancels none."""
-    await asyncio.wait(futures, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+def _own_libraries_only() -> tuple[str, ...]:
+    """Nothing that agent code left in its workspace or its home has a part in the next start."""
+    return ("-P",) if user_packages() else ("-P", "-s")
 
 
 def ended_by(code: int) -> str:

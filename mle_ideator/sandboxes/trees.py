@@ -19,14 +19,16 @@ _USABLE = 0o700
 def make_usable(folder: Path) -> None:
     """A folder that its owner can use, whatever stands there now: what is no folder goes.
 
-    Raises `OSError` if that can not be; another user's folder can not.
+    Raises `OSError` if that can not be.
     """
-    for _ in range(2):
-        with suppress(FileNotFoundError, NotADirectoryError), _opened(folder):
+    try:
+        with _opened(folder):
             return
-        with suppress(FileNotFoundError):
-            folder.unlink()
-        folder.mkdir(mode=_USABLE)
+    except FileNotFoundError:
+        pass
+    except NotADirectoryError:
+        folder.unlink()
+    folder.mkdir(mode=_USABLE)
 
 
 def remove_tree(folder: Path) -> None:
@@ -84,11 +86,9 @@ def _opened(folder: Path | str, parent: int | None = None) -> Iterator[int]:
     """A descriptor of the folder itself, with rights to use it; a link is no folder."""
     descriptor = os.open(folder, _OPEN, dir_fd=parent)
     try:
-        status = os.fstat(descriptor)
-        if status.st_uid != os.getuid():
-            raise PermissionError(f"{folder} belongs to another user")
-        if status.st_mode & _USABLE != _USABLE:
-            Path(_path(descriptor)).chmod(status.st_mode & 0o7777 | _USABLE)
+        mode = os.fstat(descriptor).st_mode
+        if mode & _USABLE != _USABLE:
+            Path(_path(descriptor)).chmod(mode & 0o7777 | _USABLE)
         yield descriptor
     finally:
         os.close(descriptor)

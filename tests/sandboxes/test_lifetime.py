@@ -98,6 +98,80 @@ async def test_nothing_is_left_when_the_session_is_cancelled(factory, make_reque
     assert not folders() - files
 
 
+@pytest.mark.parametrize("after_s", [0.2, 0.8])
+async def test_nothing_is_left_when_the_session_is_cancelled_again_and_again(
+    factory, make_request, after_s
+):
+    children, files = threads_and_children(), folders()
+    task = asyncio.create_task(
+        once(
+            factory,
+            make_request(),
+            SPREAD + "input_ = open('/dev/zero')\nwhile input_.buffer.read(1): pass",
+        )
+    )
+    await asyncio.sleep(after_s)
+    start = time.monotonic()
+    while not task.done():
+        task.cancel()
+        await asyncio.sleep(0.01)
+        assert time.monotonic() - start < 6
+    assert task.cancelled()
+    assert threads_and_children() == children
+    assert not folders() - files
+
+
+@pytest.mark.parametrize("interrupts", [1, 2])
+async def test_nothing_is_left_by_a_runtime_that_is_interrupted(factory, make_request, interrupts):
+    """`asyncio.run` cancels all tasks, also those that clean up, at a second Ctrl-C."""
+    request = make_request()
+    files = folders()
+    runtime = subprocess.Popen(  # noqa: ASYNC220
+        [sys.executable, "-c", RUNTIME, factory.kind, request.workspace, request.inputs],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    runtime.stdin.write(SPREAD)
+    runtime.stdin.close()
+    mark = runtime.stdout.readline().strip()
+    for _ in range(interrupts):
+        runtime.send_signal(signal.SIGINT)
+        await asyncio.sleep(0.02)
+    runtime.wait(10)
+    runtime.stdout.close()
+    assert marked(mark) == []
+    assert not folders() - files
+
+
+DEEP = """
+import os, tempfile
+for base in (tempfile.gettempdir(), os.path.expanduser('~'), get_ipython().kernel.folder):
+    os.chdir(base)
+    for _ in range(1500):
+        os.mkdir('d'); os.chdir('d')
+    os.chmod('.', 0)
+print('made')
+"""
+
+
+async def test_no_depth_of_folders_stops_the_end_or_the_next_run(factory, make_request):
+    files = folders()
+    assert await once(factory, make_request(), DEEP) == "made\n"
+    assert not folders() - files
+    assert await once(factory, make_request()) == "1\n"
+
+
+async def test_a_failed_end_does_not_hide_the_outcome(factory, make_request, monkeypatch, caplog):
+    monkeypatch.setattr("mle_ideator.sandboxes.private.remove_tree", lambda _: 1 / 0)
+    with pytest.raises(LookupError, match="the outcome"):
+        async with factory(make_request()):
+            raise LookupError("the outcome")
+    assert "not cleared away" in caplog.text
+
+
 @pytest.mark.parametrize("after_s", [0.01, 0.1, 0.3])
 async def test_nothing_is_left_when_the_start_is_cancelled(factory, make_request, after_s):
     children, files = threads_and_children(), folders()
@@ -209,11 +283,11 @@ async def test_two_at_once_do_not_meet(factory, make_request):
     first_request, second_request = make_request(), make_request()
     async with factory(first_request) as first, factory(second_request) as second:
         start = time.monotonic()
-        code = "import time; x = {}; open('mine', 'w').write(str(x)); time.sleep(1); print(x)"
+        code = "import time; x = {}; open('mine', 'w').write(str(x)); time.sleep(0.7); print(x)"
         results = await asyncio.gather(
             first.execute(python(code.format(1)), 30), second.execute(python(code.format(2)), 30)
         )
-        assert time.monotonic() - start < 1.8
+        assert time.monotonic() - start < 1.3
         assert [result.text for result in results] == ["1\n", "2\n"]
         assert (Path(first_request.workspace) / "mine").read_text() == "1"
         await first.execute(python("import os; os.kill(os.getpid(), 9)"), 30)
@@ -269,6 +343,22 @@ async def test_local_notices_that_its_supervisor_was_killed(make_request):
         assert "supervisor" in execution.note
         assert marked(execution.text.split()[0]) == []
         assert (await sandbox.execute(python("print(1)"), 30)).text == "1\n"
+
+
+@pytest.mark.parametrize("report", ["exit zzz\\n", "exit 99999\\n", "x" * 200_000])
+async def test_local_believes_no_forged_report(make_request, report):
+    factory = choose_sandbox("local")[1]
+    async with factory(make_request()) as sandbox:
+        code = f"import os; open(f'/proc/{{os.getppid()}}/fd/1', 'w').write('{report}'); print(1)"
+        execution = await sandbox.execute(python(code), 20)
+        if len(report) > 100:
+            assert execution.status == "died"
+            assert "supervisor" in execution.note
+        else:
+            assert execution.text == "1\n"
+            died = await sandbox.execute(python("os._exit(5)"), 20)
+            assert "exit code 5" in died.note
+        assert (await sandbox.execute(python("print(2)"), 20)).text == "2\n"
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mle_ideator.sandboxes.output import OutputBuffer, clean, last_state
+from mle_ideator.sandboxes.output import OutputBuffer, clean, last_state, one_line
 
 CUT = re.compile(r"\n\[\.\.\. ([\d,]+) characters left out \.\.\.\]\n")
 
@@ -81,3 +81,9 @@ def test_any_bytes_are_taken_and_bounded(data, chunk, limit):
     assert len(kept) <= limit
     assert dropped >= 0
     assert text_of(data, limit=100_000, chunk=chunk)[0] == text_of(data, limit=100_000)[0]
+
+
+def test_one_line_is_printable_and_bounded():
+    assert one_line("a\n\tb\x1b[31m\u2028c\ud800 ", 80) == "a b [31m c"
+    assert one_line("x" * 100, 10) == "x" * 7 + "..."
+    assert one_line("\n" * 10**6, 10) == ""
