@@ -207,10 +207,10 @@ def _covers(masked: list[str]) -> list[str]:
 def _unavailable() -> str | None:
     """Really start one, once."""
     if sys.platform != "linux":
-        return "it needs Linux; use the docker sandbox instead"
+        return "it needs Linux"
     if shutil.which("bwrap") is None:
         return f"the program bwrap is not installed; {_INSTALL}"
-    failure = _try()
+    failure = None if _no_nesting() else _try()
     return failure and f"bwrap failed ({failure}); {_advice()}"
 
 

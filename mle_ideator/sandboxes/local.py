@@ -35,7 +35,7 @@ class LocalSandbox(KernelSandbox):
     @classmethod
     def unavailable(cls) -> str | None:
         if sys.platform != "linux":
-            return "it needs Linux; use the docker sandbox instead"
+            return "it needs Linux"
         return None
 
     def _prepare(self) -> None:
