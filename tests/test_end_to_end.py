@@ -64,7 +64,7 @@ def test_every_ideator_can_advise_the_offline_implementer(tmp_path, ideator):
 )
 def test_the_offline_pair_beats_the_baseline_on_every_bundled_task(tmp_path, task):
     """The short form of tests/performance/bench_offline_pair.py."""
-    summary, record = run(tmp_path / "run", "--task", task, "--steps", "4")
+    summary, record = run(tmp_path / "run", "--task", task, "--steps", "5")
     direction = 1 if record.started.task.metric.higher_is_better else -1
     final, baseline = summary["best"]["private"], summary["baseline"]["private"]
     assert direction * final > direction * baseline
@@ -72,9 +72,9 @@ def test_the_offline_pair_beats_the_baseline_on_every_bundled_task(tmp_path, tas
 
 
 def test_own_data_from_files_to_predictions(tmp_path):
-    rows = [f"{i},{i % 7},{'abc'[i % 3]},{3 * (i % 7) + i % 3}" for i in range(300)]
+    rows = [f"{i},{i % 97},{'abc'[i % 3]},{3 * (i % 97) + i % 3}" for i in range(300)]
     (tmp_path / "train.csv").write_text("\n".join(["no,size,kind,price", *rows]))
-    test = [f"{1000 - i},{i % 7},{'abc'[i % 3]}" for i in range(50)]
+    test = [f"{1000 - i},{i % 97},{'abc'[i % 3]}" for i in range(50)]
     (tmp_path / "test.csv").write_text("\n".join(["no,size,kind", *test]))
     out = tmp_path / "run"
     summary, _ = run(

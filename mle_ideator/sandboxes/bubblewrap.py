@@ -163,14 +163,12 @@ def _machine_wide() -> list[str]:
 
 
 def _python_mounts() -> list[str]:
-    """This Python and its libraries at their own paths, and nothing that lies beside them."""
-    words: list[str] = []
-    for part in _python_parts():
-        if part.is_symlink():
-            words += ["--symlink", str(part.readlink()), str(part)]
-        else:
-            words += ["--ro-bind", str(part), str(part)]
-    return words
+    """This Python and its libraries at their own paths, and nothing that lies beside them.
+
+    Links are mounted like folders: a link could not be made a second time where it lies below the
+    sandbox's own `/tmp`, which outlives a kernel.
+    """
+    return [word for part in map(str, _python_parts()) for word in ("--ro-bind", part, part)]
 
 
 def _python_parts() -> list[Path]:
@@ -187,12 +185,13 @@ def _own_package() -> list[str]:
 
 def _covers(masked: list[str]) -> list[str]:
     """Empty folders and files over what must not be seen, under each name that it has inside."""
-    mounted = [Path("/usr"), *map(Path, _SYSTEM), *_python_parts()]
+    system = [path for path in map(Path, _SYSTEM) if not path.is_symlink()]
+    mounted = [Path("/usr"), *system, *_python_parts()]
     places = {
         folder / path.relative_to(folder.resolve())
         for path in (Path(name).resolve() for name in masked)
         for folder in mounted
-        if not folder.is_symlink() and path.exists() and path.is_relative_to(folder.resolve())
+        if path.exists() and path.is_relative_to(folder.resolve())
     }
     words: list[str] = []
     for place in sorted(places):

@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import socket
+import tempfile
 from collections.abc import AsyncIterator
 from importlib.metadata import files
 from pathlib import Path
@@ -135,6 +136,7 @@ async def test_there_is_no_network(run):
         port = server.getsockname()[1]
         code = f"""
 import socket
+import tempfile
 for address in (('127.0.0.1', {port}), ('1.1.1.1', 53), ('169.254.169.254', 80)):
     try:
         socket.create_connection(address, timeout=2); print('connected')
@@ -288,3 +290,23 @@ async def test_a_missing_program_is_said_with_the_command(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     reason = bubblewrap._unavailable.__wrapped__()
     assert "apt-get install bubblewrap" in reason
+
+
+async def test_a_python_below_tmp_starts_a_second_kernel(make_request, monkeypatch):
+    """The sandbox's `/tmp` outlives a kernel, and with it what was mounted in it."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        python = Path(folder)
+        (python / "lib").mkdir()
+        (python / "lib" / "secret").write_text("x")
+        (python / "lib64").symlink_to("lib")
+        folders = [*bubblewrap.python_folders(), python]
+        monkeypatch.setattr(bubblewrap, "python_folders", lambda: folders)
+        request = make_request(masked=(str(python / "lib" / "secret"),))
+        async with BubblewrapSandbox(request) as sandbox:
+            for _ in range(2):
+                look = Execute(
+                    "bash", f"cat {python}/lib/secret {python}/lib64/secret 2>&-; echo up"
+                )
+                assert (await sandbox.execute(look, 20)).text == "up\n"
+                died = await sandbox.execute(Execute("python", "import os; os._exit(1)"), 20)
+                assert died.status == "died"
