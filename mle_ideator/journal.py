@@ -124,6 +124,14 @@ def writable(value: V) -> V:
     return value
 
 
+def _encoded(event: Event) -> bytes:
+    """As JSON; only an event that can not be written is looked at twice."""
+    try:
+        return msgspec.json.encode(event)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(writable(event))
+
+
 def _replaced(data: Any) -> Any:
     match data:
         case str():
@@ -149,7 +157,7 @@ class Journal:
         self._listeners = tuple(listeners)
 
     def append(self, event: Event) -> None:
-        line = memoryview(msgspec.json.encode(writable(event)) + b"\n")
+        line = memoryview(_encoded(event) + b"\n")
         while line:
             line = line[os.write(self._file, line) :]
         for listener in self._listeners:
