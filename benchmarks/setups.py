@@ -7,7 +7,8 @@ from pathlib import Path
 from mle_ideator.benchmarks.sources import load_task
 from mle_ideator.config import RunConfig
 from mle_ideator.errors import UsageError
-from mle_ideator.protocols import Grader, Ideator, Implementer
+from mle_ideator.help_policy import help_policy
+from mle_ideator.protocols import ChatModel, Grader, Ideator, Implementer
 from mle_ideator.registry import create, find
 from mle_ideator.results import Record
 from mle_ideator.sandboxes import STRONGEST_FIRST, choose_sandbox
@@ -24,12 +25,15 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
 
     `folder` is the run's own: a person's data are split into its `data/`.
     """
-    implementer = create("implementers", config.implementer)
-    ideator = create("ideators", config.ideator)
+    help_policy(config.help_policy)  # refused here, before anything is made
+    implementer = create("implementers", config.implementer, config.implementer_options)
+    ideator = create("ideators", config.ideator, config.ideator_options)
     if not isinstance(implementer, Implementer):
         raise UsageError(f"{config.implementer!r} is no implementer: it has no method act.")
     if not isinstance(ideator, Ideator):
         raise UsageError(f"{config.ideator!r} is no ideator: it has no method propose.")
+    if config.limits.cost_usd is not None:
+        _check_prices(config, implementer, ideator)
     name, sandbox = choose_sandbox(config.sandbox)
     if reason := sandbox.unavailable():
         raise UsageError(f"the {name} sandbox can not be used here: {reason}")
@@ -47,6 +51,17 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
         remarks=remarks,
         whole_inputs=str(whole) if whole else None,
     )
+
+
+def _check_prices(config: RunConfig, *agents: object) -> None:
+    """A cap on cost can be kept only where prices are known."""
+    for agent in agents:
+        model = getattr(agent, "model", None)
+        if isinstance(model, ChatModel) and not model.priced:
+            raise UsageError(
+                f"the price of {model.name} is not known, so a cap of ${config.limits.cost_usd:g} "
+                "can not be kept; put its price into a file and name that in MLE_IDEATOR_PRICES."
+            )
 
 
 def _weaker(name: str) -> tuple[str, ...]:

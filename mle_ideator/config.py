@@ -45,6 +45,12 @@ class RunConfig(Value, frozen=True, kw_only=True):
     """Spec of the acting agent."""
     ideator: str = "offline"
     """Spec of the advising agent."""
+    implementer_options: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What the implementer is given besides, for instance `temperature`; it says what it takes."""
+    ideator_options: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What the ideator is given besides, for instance `ideas`."""
+    help_policy: str = "agent"
+    """Who seeks help: `agent` (the implementer), or also the runtime: `plateau-4`, `every-3`."""
     sandbox: str = "auto"
     """`auto` takes the strongest that works here."""
     limits: Limits = Limits()

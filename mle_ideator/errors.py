@@ -6,6 +6,8 @@
     └── RuntimeFailure         the runtime itself failed (exit code 3)
         ├── SandboxError       the sandbox broke; agent code that fails is no error
         ├── AgentError         an agent broke: a lost server, an exhausted retry budget
+        │   ├── ContextOverflow    the model can not read that much: shrink, then ask again
+        │   └── OutOfBudget        the next call could pass the cap on cost: it was not made
         └── GradingError       the grader broke; a wrong submission is no error
 
 A bad idea, a failed cell and a wrong submission are *data*, never exceptions. Messages say in one
@@ -40,6 +42,14 @@ class SandboxError(RuntimeFailure):
 
 class AgentError(RuntimeFailure):
     """An agent broke, not its answer."""
+
+
+class ContextOverflow(AgentError):
+    """The model can not read that much."""
+
+
+class OutOfBudget(AgentError):
+    """The next model call could cost more than is left; it was not made."""
 
 
 class GradingError(RuntimeFailure):

@@ -19,7 +19,9 @@ from mle_ideator.errors import UsageError
 from mle_ideator.types import (
     Decision,
     Grade,
+    HelpRequest,
     Outcome,
+    Remaining,
     SandboxInfo,
     Scores,
     Solution,
@@ -47,6 +49,17 @@ class Decided(Value, frozen=True, tag="decided", kw_only=True):
     at_s: float
     step: int
     decision: Decision
+
+
+class Asked(Value, frozen=True, tag="asked", kw_only=True):
+    """The ideator is about to be asked: what a later reader could not tell of the situation."""
+
+    at_s: float
+    step: int
+    request: HelpRequest
+    code: str | None
+    """The workspace's solution.py as it stood."""
+    remaining: Remaining
 
 
 class Stepped(Value, frozen=True, tag="stepped", kw_only=True):
@@ -143,7 +156,7 @@ def _replaced(data: Any) -> Any:
     return data
 
 
-Event = Started | Decided | Stepped | Solved | Rejected | Warned | Rerun | Refitted | Ended
+Event = Started | Decided | Asked | Stepped | Solved | Rejected | Warned | Rerun | Refitted | Ended
 Listener = Callable[[Event], None]
 FILE = "journal.jsonl"
 

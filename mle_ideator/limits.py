@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from mle_ideator.errors import UsageError
-from mle_ideator.types import Remaining, Value
+from mle_ideator.types import N, Remaining, Usage, Value
 
 
 class Limits(Value, frozen=True, kw_only=True):
@@ -21,6 +21,10 @@ class Limits(Value, frozen=True, kw_only=True):
     """Seconds for the whole session, the clean re-run at its end included."""
     step_time_s: float = 600.0
     """Seconds a cell may take."""
+    tokens: int | None = None
+    """Tokens that both agents' models may use, in and out."""
+    cost_usd: float | None = None
+    """What both agents' models may cost. A call that could pass it is not made."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "time_s", "step_time_s"):
@@ -28,6 +32,10 @@ class Limits(Value, frozen=True, kw_only=True):
                 raise UsageError(f"limit {name!r} must be more than 0.")
         if self.help_requests < 0:
             raise UsageError("limit 'help_requests' must be 0 or more.")
+        for name in ("tokens", "cost_usd"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UsageError(f"limit {name!r} must be more than 0.")
 
 
 class Clock:
@@ -60,15 +68,21 @@ class Clock:
     def solution_took(self, seconds: float) -> None:
         self._slowest_solution_s = max(self._slowest_solution_s, seconds)
 
-    def remaining(self, steps: int, help_requests: int) -> Remaining:
-        """What is left after so many steps and help requests."""
+    def remaining(self, steps: int, help_requests: int, usage: Usage = Usage()) -> Remaining:
+        """What is left after so many steps and help requests, and what models have used."""
         seconds = max(0.0, self.left_s - self.reserve_s)
         return Remaining(
             steps=self.limits.steps - steps,
             help_requests=self.limits.help_requests - help_requests,
             seconds=seconds,
             step_seconds=min(self.limits.step_time_s, seconds),
+            tokens=_left(self.limits.tokens, usage.tokens),
+            cost_usd=_left(self.limits.cost_usd, usage.at_most_usd),
         )
+
+
+def _left(limit: N | None, used: N | None) -> N | None:
+    return None if limit is None else max(type(limit)(0), limit - (used or 0))
 
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}

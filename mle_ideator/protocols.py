@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
+from mle_ideator.messages import CallOptions, Completion, Message
 from mle_ideator.types import (
     Decision,
     Execute,
@@ -26,8 +27,45 @@ from mle_ideator.types import (
 
 
 @runtime_checkable
+class ChatModel(Protocol):
+    """A language model that answers messages.
+
+    It may remember what it learned of the model (a refused parameter, the size of the context),
+    never of a conversation. One that holds connections has `async def aclose(self)` besides.
+    """
+
+    @property
+    def name(self) -> str:
+        """The spec that names it, for instance `openai:gpt-5`."""
+        ...
+
+    @property
+    def context_tokens(self) -> int | None:
+        """Input and output together, as far as known."""
+        ...
+
+    @property
+    def priced(self) -> bool:
+        """Is its price known, so that a cap on cost can be kept? Local models cost nothing."""
+        ...
+
+    async def complete(
+        self, messages: Sequence[Message], options: CallOptions = CallOptions()
+    ) -> Completion:
+        """One answer, transient failures retried.
+
+        Raises `ContextOverflow`, `OutOfBudget`, or another `AgentError`.
+        """
+        ...
+
+
+@runtime_checkable
 class Implementer(Protocol):
-    """The acting agent. Raises `AgentError` if it is itself broken (a lost server, say)."""
+    """The acting agent. Raises `AgentError` if it is itself broken (a lost server, say).
+
+    An agent that holds connections has `async def aclose(self)` besides; one that reads from the
+    terminal has `uses_terminal = True`; one that takes options names their type in `Options`.
+    """
 
     async def act(self, situation: Situation) -> Decision: ...
 

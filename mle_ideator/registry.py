@@ -3,11 +3,14 @@
 Built-ins and plugins come in through the same door, the entry points `mle_ideator.<group>`. The
 part after the colon of a registered name is handed to its factory as one string, and is that
 factory's business: `fixed:ideas.yaml`, `openai:MODEL@URL`.
+
+A chat model may stand where an agent is asked for: `codeact` acts with it, `prompted` advises.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -15,9 +18,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from mle_ideator.errors import UsageError, unknown
 
-Group = Literal["implementers", "ideators", "sandboxes", "task_sources"]
+Group = Literal["implementers", "ideators", "chat_models", "sandboxes", "task_sources"]
+
+_OF_CHAT_MODELS = {"implementers": "codeact", "ideators": "prompted"}
 
 
 @cache
@@ -35,21 +42,43 @@ def find(group: Group, spec: str) -> tuple[Any, str | None]:
     points = registered(group)
     if name in points:
         return _load(points[name], spec), argument if colon else None
+    if group in _OF_CHAT_MODELS and name in registered("chat_models"):
+        return _load(points[_OF_CHAT_MODELS[group]], spec), spec
     _look_here_too()
     if colon and ("." in name or (name.isidentifier() and find_spec(name))):
         return _import(name, argument, spec), None
-    raise UsageError(unknown(group[:-1].replace("_", " "), name, points))
+    known = {*points, *(registered("chat_models") if group in _OF_CHAT_MODELS else ())}
+    raise UsageError(unknown(group[:-1].replace("_", " "), name, known))
 
 
-def create(group: Group, spec: str) -> Any:
-    """The object that a spec names, made without arguments or with the one after the colon."""
+def create(group: Group, spec: str, options: Mapping[str, Any] | None = None) -> Any:
+    """The object that a spec names.
+
+    Its factory gets what stands after the colon, if there is one, and `options` as an object of the
+    type that it names in its attribute `Options`. Raises `UsageError`.
+    """
     factory, argument = find(group, spec)
+    kind = group[:-1].replace("_", " ")
+    named = {"options": _typed(options, factory, f"{kind} {spec!r}")} if options else {}
     try:
-        return factory() if argument is None else factory(argument)
+        return factory(**named) if argument is None else factory(argument, **named)
     except TypeError as error:
-        kind = group[:-1].replace("_", " ")
         needs = "takes no argument" if argument is not None else "needs an argument"
         raise UsageError(f"{kind} {spec!r} {needs} after the colon ({error}).") from error
+
+
+def _typed(options: Mapping[str, Any], factory: Any, what: str) -> Any:
+    kind = getattr(factory, "Options", None)
+    if kind is None:
+        raise UsageError(f"{what} takes no options, but got {', '.join(options)}.")
+    known = [field.name for field in msgspec.structs.fields(kind)]
+    for key in options:
+        if key not in known:
+            raise UsageError(unknown(f"option of {what}", key, known))
+    try:
+        return msgspec.convert(dict(options), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"options of {what}: {error}.") from error
 
 
 def _load(point: EntryPoint, spec: str) -> Any:

@@ -7,7 +7,7 @@ that is not in the journal.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
@@ -16,14 +16,17 @@ import msgspec
 
 from mle_ideator import __version__
 from mle_ideator import journal as log
-from mle_ideator.errors import AgentError, MleIdeatorError
+from mle_ideator.errors import AgentError, MleIdeatorError, OutOfBudget
 from mle_ideator.handover import hand_over
+from mle_ideator.help_policy import due, help_policy
 from mle_ideator.journal import Journal
 from mle_ideator.limits import Clock
 from mle_ideator.prompts import render
 from mle_ideator.setups import Setup
 from mle_ideator.solutions import Solutions, Workspace, beats
 from mle_ideator.types import (
+    UNKNOWN_USAGE,
+    Decision,
     Execute,
     Execution,
     Finish,
@@ -76,10 +79,13 @@ class _Loop:
     solutions: list[Solution] = field(default_factory=list)
     best: Solution | None = None
     help_requests: int = 0
+    spent: Usage = Usage()
+    unpriced: set[str] = field(default_factory=set)
 
     async def run(self) -> Outcome:
         folder = self.setup.folder / "workspace"
         self.sandbox = self.setup.open_sandbox(folder)
+        self.help_policy = help_policy(self.setup.config.help_policy)
         self._start()
         async with self.sandbox:
             self.workspace = Workspace(folder)
@@ -87,23 +93,23 @@ class _Loop:
                 self.setup.folder / "solutions", self.setup.grader, self.setup.task.metric
             )
             while True:
-                remaining = self.clock.remaining(len(self.trajectory), self.help_requests)
-                if remaining.steps <= 0:
-                    return "steps"
-                if remaining.seconds <= 0:
-                    return "time"
+                remaining = self._what_is_left()
+                if outcome := _used_up(remaining):
+                    return outcome
                 try:
                     finished = await self._step(remaining)
                 except TimeoutError:
                     return "time"
+                except OutOfBudget as error:
+                    self._warn(str(error))
+                    return "cost"
                 if finished:
                     return "finished"
 
     async def _step(self, remaining: Remaining) -> bool:
         situation = self._situation(remaining)
-        decision = await self._answer(
-            "implementer", remaining, self.setup.implementer.act(situation)
-        )
+        decision = await self._decide(situation)
+        self._spend(decision.usage, "implementer")
         number = len(self.trajectory) + 1
         self.journal.append(log.Decided(at_s=self.clock.elapsed_s, step=number, decision=decision))
         idea, solution, usage = None, None, Usage()
@@ -111,12 +117,14 @@ class _Loop:
             case Execute() as action:
                 observation, solution = await self._execute(action, number, remaining)
             case SeekHelp(request=request):
-                state = HelpState(situation, request)
-                observation, idea, usage = await self._seek_help(state, remaining)
+                state = HelpState(self._situation(self._what_is_left()), request)
+                observation, idea, usage = await self._seek_help(state, number)
             case Malformed(reason=reason):
                 observation = Observation(text=render("session/malformed", reason=reason))
             case Finish():
                 observation = Observation(text="[runtime] The session ends here.")
+        if decision.ignored:
+            observation = _with_note(observation, decision.ignored)
         step = Step(
             number=number,
             action=decision.action,
@@ -128,6 +136,14 @@ class _Loop:
         self.trajectory.append(step)
         self.journal.append(log.Stepped(at_s=self.clock.elapsed_s, step=step, ideator_usage=usage))
         return isinstance(decision.action, Finish)
+
+    async def _decide(self, situation: Situation) -> Decision:
+        """The implementer's decision, unless it is time to seek help on its behalf."""
+        if request := due(self.help_policy, situation):
+            return Decision(request)
+        return await self._answer(
+            "implementer", situation.remaining, self.setup.implementer.act(situation)
+        )
 
     # ------------------------------------------------------------------------------ actions
 
@@ -177,16 +193,30 @@ class _Loop:
         )
 
     async def _seek_help(
-        self, state: HelpState, remaining: Remaining
+        self, state: HelpState, number: int
     ) -> tuple[Observation, Idea | None, Usage]:
+        remaining = state.situation.remaining
         if remaining.help_requests <= 0:
             return _unadvised("no help requests are left"), None, Usage()
         self.help_requests += 1
+        self.journal.append(
+            log.Asked(
+                at_s=self.clock.elapsed_s,
+                step=number,
+                request=state.request,
+                code=state.situation.code,
+                remaining=remaining,
+            )
+        )
         try:
             proposal = await self._answer("ideator", remaining, self.setup.ideator.propose(state))
+        except OutOfBudget as error:
+            self._warn(str(error))
+            return _unadvised("the money that is left does not pay for an idea"), None, Usage()
         except AgentError as error:
             self._warn(f"the ideator failed, the session goes on without help: {error}")
-            return _unadvised("the ideator can not be reached"), None, Usage(calls=1)
+            return _unadvised("the ideator can not be reached"), None, UNKNOWN_USAGE
+        self._spend(proposal.usage, "ideator")
         return self._told(proposal), proposal.idea, proposal.usage
 
     def _told(self, proposal: Proposal) -> Observation:
@@ -220,6 +250,16 @@ class _Loop:
             if deadline.expired():
                 raise
             raise AgentError(f"the {agent} broke: {type(error).__name__}: {error}") from error
+
+    def _spend(self, usage: Usage, agent: str) -> None:
+        limits = self.setup.config.limits
+        if limits.cost_usd is not None and usage.at_most_usd is None and agent not in self.unpriced:
+            self.unpriced.add(agent)
+            self._warn(f"what the {agent}'s calls cost is unknown; the cap does not cover them")
+        self.spent += usage.known
+
+    def _what_is_left(self) -> Remaining:
+        return self.clock.remaining(len(self.trajectory), self.help_requests, self.spent)
 
     # --------------------------------------------------------------------------- start, end
 
@@ -268,6 +308,24 @@ def _unadvised(
 ) -> Observation:
     """Whether an ideator gave no idea, or could not be asked, is told apart by the status."""
     return Observation(text=render("session/no_idea", reason=reason), status=status)
+
+
+def _used_up(remaining: Remaining) -> Outcome | None:
+    """Which limit is reached, if one is."""
+    if remaining.steps <= 0:
+        return "steps"
+    if remaining.seconds <= 0:
+        return "time"
+    if remaining.tokens is not None and remaining.tokens <= 0:
+        return "tokens"
+    if remaining.cost_usd is not None and remaining.cost_usd <= 0:
+        return "cost"
+    return None
+
+
+def _with_note(observation: Observation, ignored: Sequence[str]) -> Observation:
+    note = render("session/ignored", ignored=ignored)
+    return msgspec.structs.replace(observation, text=f"{observation.text}\n{note}")
 
 
 def _number(solution: Solution | None) -> int | None:

@@ -41,3 +41,9 @@ class Setup:
             masked=self.task.masked,
         )
         return self.sandbox(request)
+
+    async def aclose(self) -> None:
+        """Close the agents' connections."""
+        for agent in (self.implementer, self.ideator):
+            if close := getattr(agent, "aclose", None):
+                await close()

@@ -140,6 +140,8 @@ class SeekHelp(Value, frozen=True, tag="seek_help"):
     """Ask the ideator for one idea."""
 
     request: HelpRequest
+    asked_by: Literal["implementer", "runtime"] = "implementer"
+    """The runtime may ask on the implementer's behalf (`help_policy`)."""
 
 
 class Finish(Value, frozen=True, tag="finish"):
@@ -163,16 +165,43 @@ class Usage(Value, frozen=True):
 
     calls: int = 0
     input_tokens: int | None = 0
+    """All of them, cached ones included."""
+    cached_tokens: int | None = 0
+    """Input tokens that the provider read from its cache."""
     output_tokens: int | None = 0
+    """All of them, reasoning included."""
+    reasoning_tokens: int | None = 0
     cost_usd: float | None = 0.0
+    at_most_usd: float | None = 0.0
+    """The cost, or where it is unknown its upper bound before the call; `None` without a price."""
+    waited_s: float = 0.0
+    """Seconds that answers took, retries included."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.calls + other.calls,
             _plus(self.input_tokens, other.input_tokens),
+            _plus(self.cached_tokens, other.cached_tokens),
             _plus(self.output_tokens, other.output_tokens),
+            _plus(self.reasoning_tokens, other.reasoning_tokens),
             _plus(self.cost_usd, other.cost_usd),
+            _plus(self.at_most_usd, other.at_most_usd),
+            self.waited_s + other.waited_s,
         )
+
+    @property
+    def tokens(self) -> int | None:
+        return _plus(self.input_tokens, self.output_tokens)
+
+    @property
+    def known(self) -> Usage:
+        """As far as it is known: what a limit can be kept by."""
+        values = {name: getattr(self, name) or 0 for name in self.__struct_fields__}
+        return Usage(**values)
+
+
+UNKNOWN_USAGE = Usage(1, None, None, None, None, None, None)
+"""One call of which nothing is known."""
 
 
 def _plus(a: N | None, b: N | None) -> N | None:
@@ -184,6 +213,11 @@ class Decision(Value, frozen=True):
 
     action: Action
     thought: str = ""
+    """What the implementer says of it, kept in the trajectory."""
+    reasoning: str = ""
+    """What its model reasoned before, kept in the journal only."""
+    ignored: tuple[str, ...] = ()
+    """Further actions of the same reply, by name: only the first one is carried out."""
     usage: Usage = Usage()
 
 
@@ -297,6 +331,10 @@ class Remaining(Value, frozen=True, kw_only=True):
     seconds: float
     step_seconds: float
     """The longest that the next cell may take."""
+    tokens: int | None = None
+    """Of models, in and out; `None` without a limit."""
+    cost_usd: float | None = None
+    """For models; `None` without a limit."""
 
 
 class Situation(Value, frozen=True, kw_only=True):
@@ -325,5 +363,5 @@ class HelpState(Value, frozen=True):
     request: HelpRequest
 
 
-Outcome = Literal["finished", "steps", "time", "interrupted", "failed"]
+Outcome = Literal["finished", "steps", "time", "tokens", "cost", "interrupted", "failed"]
 """Why a session ended."""

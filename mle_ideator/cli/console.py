@@ -35,10 +35,10 @@ class SessionConsole(Protocol):
     def finish(self, summary: Summary) -> None: ...
 
 
-def console_for(stream: TextIO) -> SessionConsole:
-    """A live view if the stream is a terminal, plain lines otherwise."""
+def console_for(stream: TextIO, *, lines: bool = False) -> SessionConsole:
+    """A live view if the stream is a terminal, plain lines otherwise or where `lines` is set."""
     console = _Patient(file=stream, highlight=False, soft_wrap=not stream.isatty())
-    if not console.is_terminal:
+    if lines or not console.is_terminal:
         return PlainConsole(console)
     from mle_ideator.cli.live import LiveConsole
 

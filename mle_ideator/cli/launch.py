@@ -20,7 +20,7 @@ from mle_ideator.cli.console import console_for
 from mle_ideator.config import RunConfig, dump_config
 from mle_ideator.errors import UsageError
 from mle_ideator.files import replace_file
-from mle_ideator.journal import FILE, Ended, Journal, read_journal
+from mle_ideator.journal import FILE, Journal, read_journal
 from mle_ideator.results import Record, record_of, write_results
 from mle_ideator.session import run_session
 from mle_ideator.setups import Setup
@@ -40,7 +40,13 @@ def launch(config: RunConfig, out: Path | None, *, as_json: bool) -> int:
         raise
     replace_file(folder / "config.yaml", dump_config(config).encode())
     stream = sys.stderr if as_json else sys.stdout
-    with console_for(stream) as console, Journal(folder / FILE, [console]) as journal:
+    in_terminal = any(
+        getattr(agent, "uses_terminal", False) for agent in (setup.implementer, setup.ideator)
+    )
+    with (
+        console_for(stream, lines=in_terminal) as console,
+        Journal(folder / FILE, [console]) as journal,
+    ):
         failure = _run(setup, journal)
     record = _record(folder, failure)
     summary = write_results(folder, record)
@@ -66,7 +72,7 @@ def _record(folder: Path, failure: Exception | None) -> Record:
 def _run(setup: Setup, journal: Journal) -> Exception | None:
     """Run to the end; a broken runtime and an interruption both leave what was solved."""
     try:
-        asyncio.run(_interruptible(run_session(setup, journal)))
+        asyncio.run(_interruptible(_session(setup, journal)))
     except asyncio.CancelledError:
         return None
     except Exception as error:
@@ -74,7 +80,14 @@ def _run(setup: Setup, journal: Journal) -> Exception | None:
     return None
 
 
-async def _interruptible(session: Coroutine[Any, Any, Ended]) -> None:
+async def _session(setup: Setup, journal: Journal) -> None:
+    try:
+        await run_session(setup, journal)
+    finally:
+        await setup.aclose()
+
+
+async def _interruptible(session: Coroutine[Any, Any, None]) -> None:
     """Ctrl-C, SIGTERM and SIGHUP end a session in order: sandboxes closed, results written.
 
     What the caller ignores (`nohup`, a background job of a script) stays ignored.

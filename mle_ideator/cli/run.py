@@ -9,7 +9,7 @@ import typer
 
 from mle_ideator.errors import UsageError
 
-_AGENT = "name, name:argument, or package.module:Class."
+_AGENT = "a name, name:argument, openai:MODEL, package.module:Class."
 
 
 def run(
@@ -26,6 +26,15 @@ def run(
     help_requests: Annotated[int | None, typer.Option(help="Most ideas asked for.")] = None,
     time: Annotated[str | None, typer.Option(help="Longest session: 90s, 15m, 8h.")] = None,
     step_time: Annotated[str | None, typer.Option(help="Longest cell.")] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(help="Most that both agents' models may cost, in US dollars.")
+    ] = None,
+    help_policy: Annotated[
+        str | None, typer.Option(help="Who seeks help: agent, plateau-4 or every-3.")
+    ] = None,
+    ideas: Annotated[
+        int | None, typer.Option(help="Candidates that an idea is chosen from.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Decides all that is random.")] = None,
     out: Annotated[Path | None, typer.Option(help="Result folder; must be new or empty.")] = None,
     config: Annotated[Path | None, typer.Option(help="YAML file; options win over it.")] = None,
@@ -56,6 +65,9 @@ def run(
         limits__help_requests=help_requests,
         limits__time_s=None if time is None else seconds(time),
         limits__step_time_s=None if step_time is None else seconds(step_time),
+        limits__cost_usd=max_cost,
+        help_policy=help_policy,
+        ideator_options__ideas=ideas,
         seed=seed,
     )
     if (settings.task is None) == (settings.data is None):

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from mle_ideator.cli.text import duration, one_line, printable
 from mle_ideator.journal import (
+    Asked,
     Decided,
     Ended,
     Event,
@@ -34,6 +35,8 @@ def line_of(event: Event) -> str:
         case Decided(step=number, decision=decision):
             thought = f" - {one_line(decision.thought, 160)}" if decision.thought else ""
             line = f"[{number}] {name_of(decision.action)}{thought}"
+        case Asked(request=request):
+            line = f"    asked: {one_line(request.problem, 160)}"
         case Stepped(step=step):
             line = f"[{step.number}] {outcome_of(step)}"
         case Solved(solution=solution, best=best):

@@ -94,7 +94,7 @@ def test_usage_is_told_apart_by_agent_and_unknown_stays_unknown(tmp_path):
     unknown = Usage(calls=1, input_tokens=None, output_tokens=3, cost_usd=None)
     events = [STARTED, *acted(1, usage=unknown), *acted(2, usage=unknown), *asked(3)]
     usage = summarise(tmp_path, record_of(events)).usage
-    assert usage["implementer"] == Usage(2, None, 6, None)
+    assert usage["implementer"] == Usage(calls=2, input_tokens=None, output_tokens=6, cost_usd=None)
     assert usage["ideator"].calls == 1
 
 
