@@ -115,7 +115,7 @@ class _Loop:
         idea, solution, usage = None, None, Usage()
         match decision.action:
             case Execute() as action:
-                observation, solution = await self._execute(action, number, remaining)
+                observation, solution = await self._execute(action, number)
             case SeekHelp(request=request):
                 state = HelpState(self._situation(self._what_is_left()), request)
                 observation, idea, usage = await self._seek_help(state, number)
@@ -147,10 +147,9 @@ class _Loop:
 
     # ------------------------------------------------------------------------------ actions
 
-    async def _execute(
-        self, action: Execute, number: int, remaining: Remaining
-    ) -> tuple[Observation, int | None]:
-        execution = await self.sandbox.execute(action, remaining.step_seconds)
+    async def _execute(self, action: Execute, number: int) -> tuple[Observation, int | None]:
+        # Asked anew: the implementer may have thought for long.
+        execution = await self.sandbox.execute(action, self._what_is_left().step_seconds)
         solution, grade = None, None
         if self.workspace.submission_written():
             # An interrupt must not lose a solution that is being graded.

@@ -5,14 +5,16 @@ import json
 import os
 import time
 
+import msgspec
 import pytest
 
-from mle_ideator.errors import AgentError, GradingError
+from mle_ideator.errors import AgentError, GradingError, OutOfBudget
 from mle_ideator.ideators.null import NullIdeator
-from mle_ideator.journal import FILE, Journal, read_journal
+from mle_ideator.journal import FILE, Asked, Journal, read_journal
 from mle_ideator.limits import Limits
 from mle_ideator.results import record_of, write_results
 from mle_ideator.types import (
+    UNKNOWN_USAGE,
     Decision,
     Execute,
     Finish,
@@ -21,6 +23,7 @@ from mle_ideator.types import (
     Malformed,
     Proposal,
     SeekHelp,
+    Usage,
 )
 from tests.conftest import SOLUTION, writes_and_runs
 
@@ -354,3 +357,106 @@ async def test_two_sessions_of_one_task_at_once(tmp_path, tiny_task):
         return record_of(read_journal(folder)).final.scores.validation.value
 
     assert await asyncio.gather(one("a", 1), one("b", 1.5)) == [1, 0.5]
+
+
+# ------------------------------------------------------------------- what models cost and say
+
+
+class Spends(Plays):
+    """Each answer costs the same."""
+
+    def __init__(self, usage, *actions, **more):
+        super().__init__(*actions)
+        self.usage, self.more = usage, more
+
+    async def act(self, situation):
+        decision = await super().act(situation)
+        return msgspec.structs.replace(decision, usage=self.usage, **self.more)
+
+
+class Advises:
+    """Each idea costs the same."""
+
+    def __init__(self, usage):
+        self.usage = usage
+        self.saw = []
+
+    async def propose(self, state):
+        self.saw.append(state)
+        return Proposal(Idea("Refine: go on.", "Do more.", "It may help."), usage=self.usage)
+
+
+def dollars(cost, tokens=100):
+    return Usage(calls=1, input_tokens=tokens, output_tokens=0, cost_usd=cost, at_most_usd=cost)
+
+
+async def test_the_cap_on_cost_covers_both_agents(play):
+    agent, ideator = Spends(dollars(0.25), HELP, HELP, HELP), Advises(dollars(0.5))
+    record = await play(agent, ideator, limits=Limits(cost_usd=1.5))
+    assert [situation.remaining.cost_usd for situation in agent.saw] == [1.5, 0.75]
+    assert [state.situation.remaining.cost_usd for state in ideator.saw] == [1.25, 0.5]
+    assert record.ended.outcome == "cost"
+    assert record.implementer_usage.cost_usd + record.ideator_usage.cost_usd == 1.5
+
+
+async def test_a_call_that_the_implementer_can_not_afford_ends_the_session_in_order(play):
+    class Poor(Plays):
+        async def act(self, situation):
+            if situation.trajectory:
+                raise OutOfBudget("a call could cost $2, and $1 is left: it was not made.")
+            return await super().act(situation)
+
+    record = await play(Poor(writes_and_runs(1)), NO_HELP, limits=Limits(cost_usd=1.0))
+    assert record.ended.outcome == "cost"
+    assert record.reproduced is not None
+    assert any("was not made" in warning for warning in record.warnings)
+
+
+async def test_an_idea_that_is_not_affordable_is_told_and_the_session_goes_on(play):
+    record = await play(Plays(HELP, "print(1)"), Says(OutOfBudget("too dear.")))
+    assert "the money that is left does not pay for an idea" in record.steps[0].observation.text
+    assert record.ended.outcome == "finished"
+
+
+async def test_unknown_costs_under_a_cap_are_said_once(play):
+    agent = Spends(UNKNOWN_USAGE, "1", "2", "3")
+    record = await play(agent, NO_HELP, limits=Limits(cost_usd=1.0))
+    assert [w for w in record.warnings if "unknown" in w] == [
+        "what the implementer's calls cost is unknown; the cap does not cover them"
+    ]
+    assert record.implementer_usage.cost_usd is None
+
+
+async def test_tokens_are_a_limit(play):
+    agent = Spends(dollars(0.0, tokens=600), "1", "2", "3")
+    record = await play(agent, NO_HELP, limits=Limits(tokens=1000))
+    assert record.ended.outcome == "tokens"
+    assert len(record.steps) == 2
+
+
+async def test_further_actions_of_a_reply_are_named_as_ignored(play):
+    agent = Spends(Usage(), "print(1)", ignored=("execute_bash", "finish"))
+    record = await play(agent, NO_HELP)
+    assert "Ignored: execute_bash, finish." in record.steps[0].observation.text
+
+
+async def test_what_the_ideator_is_asked_is_in_the_journal(play, folder_of_run):
+    await play(Plays(writes_and_runs(1), HELP), NO_HELP)
+    (asked,) = [event for event in read_journal(folder_of_run) if isinstance(event, Asked)]
+    assert asked.step == 2
+    assert asked.request == HELP.request
+    assert "* 1" in asked.code
+    assert asked.remaining.steps == 19
+
+
+async def test_a_cell_is_clamped_to_what_is_left_after_a_long_thought(play):
+    class Slow(Plays):
+        async def act(self, situation):
+            await asyncio.sleep(2)
+            return await super().act(situation)
+
+    start = time.monotonic()
+    record = await play(Slow("import time; time.sleep(60)"), NO_HELP, limits=Limits(time_s=6.0))
+    assert record.steps[0].observation.status == "timeout"
+    assert record.steps[0].observation.duration_s < 4
+    assert time.monotonic() - start < 15
