@@ -20,7 +20,7 @@ from mle_ideator.journal import (
     Warned,
 )
 from mle_ideator.results import Baseline, Best, Summary
-from mle_ideator.types import Action, Execute, Finish, Malformed, Scores, SeekHelp, Step
+from mle_ideator.types import Action, Execute, Finish, Malformed, Scores, SeekHelp, Step, Usage
 
 
 def line_of(event: Event) -> str:
@@ -104,6 +104,26 @@ def guiding(scores: Scores) -> Scores:
     return msgspec.structs.replace(scores, private=None)
 
 
+def usage_text(usage: Usage) -> str:
+    """`3 model calls in 41s, 12,000 tokens in (75 % cached) and 800 out, $0.042`."""
+    parts = [f"{usage.calls} model {'call' if usage.calls == 1 else 'calls'}"]
+    if usage.waited_s:
+        parts[0] += f" in {duration(usage.waited_s)}"
+    if usage.input_tokens is None or usage.output_tokens is None:
+        parts.append("tokens unknown")
+    else:
+        share = (usage.cached_tokens or 0) / max(1, usage.input_tokens)
+        cached = f" ({share:.0%} cached)" if share else ""
+        parts.append(f"{usage.input_tokens:,} tokens in{cached} and {usage.output_tokens:,} out")
+    if usage.cost_usd is not None:
+        parts.append(f"${usage.cost_usd:.3f}")
+    elif usage.at_most_usd is not None:
+        parts.append(f"at most ${usage.at_most_usd:.3f}")
+    else:
+        parts.append("cost unknown")
+    return ", ".join(parts)
+
+
 def closing(summary: Summary) -> Text:
     """What came of the session, and where it lies."""
     if summary.best.solution is None:
@@ -115,6 +135,9 @@ def closing(summary: Summary) -> Text:
         f"\n{summary.steps} steps, {summary.help_requests} help requests, "
         f"{summary.improvements} ideas led to a new best; {duration(summary.duration_s)}"
     )
+    for agent, usage in summary.usage.items():
+        if usage.calls:
+            head.append(f"\n{agent}: {usage_text(usage)}")
     for warning in summary.warnings:
         head.append(f"\nwarning: {printable(warning)}", style="yellow")
     head.append(f"\n{printable(summary.run)}")

@@ -3,15 +3,26 @@
 import io
 import re
 
+import pytest
 from msgspec import structs, to_builtins
 from rich.console import Console
 
 from mle_ideator.cli.console import PlainConsole, console_for
 from mle_ideator.cli.live import LiveConsole
+from mle_ideator.cli.wording import usage_text
 from mle_ideator.journal import Decided, Ended, Rejected, Rerun, Stepped, Warned
 from mle_ideator.limits import Limits
 from mle_ideator.results import record_of, summarise
-from mle_ideator.types import Decision, Execute, Grade, Observation, Problem, Step
+from mle_ideator.types import (
+    UNKNOWN_USAGE,
+    Decision,
+    Execute,
+    Grade,
+    Observation,
+    Problem,
+    Step,
+    Usage,
+)
 from tests.core.test_journal import STARTED
 from tests.core.test_results import acted, asked, solved
 
@@ -76,3 +87,22 @@ def test_the_live_picture_shows_the_session_and_escapes_text(tmp_path):
 def test_every_prefix_of_a_session_can_be_drawn(tmp_path):
     for length in range(1, len(EVENTS) + 1):
         assert drawn(LiveConsole, EVENTS[:length], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("usage", "text"),
+    [
+        (
+            Usage(3, 12_000, 9_000, 800, 300, 0.042, 0.042, 41.2),
+            "3 model calls in 41s, 12,000 tokens in (75% cached) and 800 out, $0.042",
+        ),
+        (Usage(1, 10, 0, 2), "1 model call, 10 tokens in and 2 out, $0.000"),
+        (
+            Usage(1, None, None, None, None, None, 0.5),
+            "1 model call, tokens unknown, at most $0.500",
+        ),
+        (UNKNOWN_USAGE, "1 model call, tokens unknown, cost unknown"),
+    ],
+)
+def test_what_models_used_is_said_with_what_is_unknown(usage, text):
+    assert usage_text(usage) == text
