@@ -73,7 +73,7 @@ def load_config(
         key, equals, text = override.partition("=")
         if not equals:
             raise UsageError(f"override {override!r} must be written key=value.")
-        _put(values, key.strip().split("."), yaml.safe_load(text))
+        _put(values, key.strip().split("."), _value(override, text))
     for option, value in options.items():
         if value is not None:
             _put(values, option.split("__"), value)
@@ -121,6 +121,13 @@ def _read(file: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise UsageError(f"config file {file} must hold keys and values.")
     return values
+
+
+def _value(override: str, text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UsageError(f"the value of override {override!r} is not YAML.") from error
 
 
 def _put(values: dict[str, Any], path: list[str], value: Any) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class MleIdeatorError(Exception):
@@ -42,6 +43,9 @@ class SandboxError(RuntimeFailure):
 
 class AgentError(RuntimeFailure):
     """An agent broke, not its answer."""
+
+    usage: Any = None
+    """`types.Usage` of what was tried before and may be charged, if a model was asked."""
 
 
 class ContextOverflow(AgentError):

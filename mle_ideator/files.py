@@ -27,19 +27,23 @@ def read_regular(path: Path, max_bytes: int) -> bytes | None:
 
     Never blocks on a FIFO, never follows a link out of the workspace, never reads a device.
     """
+    content = read_head(path, max_bytes + 1)
+    return content if content is not None and len(content) <= max_bytes else None
+
+
+def read_head(path: Path, max_bytes: int) -> bytes | None:
+    """The first bytes of a regular file, or `None` if it is none or is missing. As careful."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            content = file.read(max_bytes + 1)
+            return file.read(max_bytes)
     finally:
         os.close(descriptor)
-    return content if len(content) <= max_bytes else None
 
 
 def replace_file(path: Path, content: bytes) -> None:

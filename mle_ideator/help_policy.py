@@ -48,14 +48,17 @@ def due(policy: HelpPolicy, situation: Situation) -> SeekHelp | None:
         return None
     if policy.kind == "plateau" and _gained(situation, quiet[-policy.after :]):
         return None
+    return SeekHelp(request_in(situation, policy), asked_by="runtime")
+
+
+def request_in(situation: Situation, policy: HelpPolicy) -> HelpRequest:
+    """A request in the runtime's words, whether it is due or not."""
+    quiet = _since_help(situation.trajectory)
     words = {"policy": policy, "situation": situation, "quiet": quiet}
-    return SeekHelp(
-        HelpRequest(
-            problem=render("session/request_problem", **words),
-            attempts=render("session/request_attempts", **words),
-            goal=render("session/request_goal", **words),
-        ),
-        asked_by="runtime",
+    return HelpRequest(
+        problem=render("session/request_problem", **words),
+        attempts=render("session/request_attempts", **words),
+        goal=render("session/request_goal", **words),
     )
 
 

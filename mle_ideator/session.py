@@ -38,7 +38,6 @@ from mle_ideator.types import (
     Outcome,
     Proposal,
     Remaining,
-    Scores,
     SeekHelp,
     Situation,
     Solution,
@@ -211,12 +210,14 @@ class _Loop:
             proposal = await self._answer("ideator", remaining, self.setup.ideator.propose(state))
         except OutOfBudget as error:
             self._warn(str(error))
-            return _unadvised("the money that is left does not pay for an idea"), None, Usage()
+            told = _unadvised("the money that is left does not pay for an idea")
+            return told, None, self._spend(error.usage or Usage(), "ideator")
         except AgentError as error:
             self._warn(f"the ideator failed, the session goes on without help: {error}")
-            return _unadvised("the ideator can not be reached"), None, UNKNOWN_USAGE
-        self._spend(proposal.usage, "ideator")
-        return self._told(proposal), proposal.idea, proposal.usage
+            told = _unadvised("the ideator can not be reached")
+            return told, None, self._spend(error.usage or UNKNOWN_USAGE, "ideator")
+        usage = self._spend(proposal.usage, "ideator")
+        return self._told(proposal), proposal.idea, usage
 
     def _told(self, proposal: Proposal) -> Observation:
         idea = proposal.idea
@@ -250,12 +251,13 @@ class _Loop:
                 raise
             raise AgentError(f"the {agent} broke: {type(error).__name__}: {error}") from error
 
-    def _spend(self, usage: Usage, agent: str) -> None:
+    def _spend(self, usage: Usage, agent: str) -> Usage:
         limits = self.setup.config.limits
         if limits.cost_usd is not None and usage.at_most_usd is None and agent not in self.unpriced:
             self.unpriced.add(agent)
             self._warn(f"what the {agent}'s calls cost is unknown; the cap does not cover them")
         self.spent += usage.known
+        return usage
 
     def _what_is_left(self) -> Remaining:
         return self.clock.remaining(len(self.trajectory), self.help_requests, self.spent)
@@ -278,7 +280,7 @@ class _Loop:
     def _situation(self, remaining: Remaining) -> Situation:
         task = self.setup.task
         return Situation(
-            task=msgspec.structs.replace(task, baseline=Scores(public=task.baseline.public)),
+            task=task.as_agents_see_it(),
             trajectory=tuple(self.trajectory),
             solutions=tuple(solution.as_agents_see_it(task) for solution in self.solutions),
             best=_number(self.best),

@@ -117,6 +117,10 @@ class Task(Value, frozen=True, kw_only=True):
     min_delta: float = 0.0
     """The least gain that counts as better."""
 
+    def as_agents_see_it(self) -> Task:
+        """Without the baseline's private score."""
+        return msgspec.structs.replace(self, baseline=Scores(public=self.baseline.public))
+
 
 # --------------------------------------------------------------------------------- actions
 
@@ -318,6 +322,8 @@ class SandboxInfo(Value, frozen=True, kw_only=True):
     """Version by distribution name."""
     cores: int
     memory_gib: float
+    gpus: tuple[str, ...] = ()
+    """Their names, as far as known."""
     network: bool
     covers: tuple[str, ...] = ()
     does_not_cover: tuple[str, ...] = ()

@@ -8,11 +8,11 @@ never counted as 0.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from mle_ideator.idea_form import well_formed
 from mle_ideator.types import Execute, Idea, Score, SeekHelp, Solution, Step
 
 IdeaOutcome = Literal[
@@ -33,7 +33,6 @@ _WITHOUT_IDEA: dict[str, IdeaOutcome] = {
     "no_idea": "not_improved",
     "malformed_idea": "invalid_format",
 }
-_REFINE = re.compile(r"^\W*refin(?:e|ing)\b", re.IGNORECASE)
 
 
 class IdeaReward(NamedTuple):
@@ -62,13 +61,6 @@ def idea_rewards(
         outcome = _outcome(step, steps[start + 1 : end], scores, min_delta)
         rewards.append(IdeaReward(step.number, step.idea, outcome, REWARDS[outcome]))
     return rewards
-
-
-def well_formed(idea: Idea) -> bool:
-    """Three parts, none empty, and an analysis that starts with *refine* or *revert to #k*."""
-    parts = (idea.analysis, idea.action, idea.rationale)
-    opening = idea.reverts_to is not None or _REFINE.match(idea.analysis) is not None
-    return opening and all(part.strip() for part in parts)
 
 
 def _outcome(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import string
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,14 +15,14 @@ import msgspec
 from mle_ideator.chat.prices import Price
 from mle_ideator.errors import AgentError, ContextOverflow, OutOfBudget
 from mle_ideator.messages import CallOptions, Completion, Message
-from mle_ideator.types import Usage, Value
+from mle_ideator.types import UNKNOWN_USAGE, Usage, Value
 
-Kind = Literal["busy", "broken", "refused_option", "overflow", "wrong"]
+Kind = Literal["busy", "broken", "refused_option", "adapted", "overflow", "wrong"]
 """What went wrong: only `busy` (429, overloaded) and `broken` (5xx, a lost connection, a cut
-stream, rubbish, nothing at all) pass by themselves."""
+stream, rubbish, nothing at all) pass by themselves. After `adapted` the endpoint asks in another
+way from now on, so that the call may be tried again at once."""
 
-BYTES_A_TOKEN = 2.0
-"""Texts have more in practice, so that an input's size over this bounds its tokens."""
+_NORMAL = CallOptions()
 
 
 class CallFailed(Exception):
@@ -35,6 +36,7 @@ class CallFailed(Exception):
         retry_after_s: float | None = None,
         option: str | None = None,
         billed: bool = False,
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -43,6 +45,8 @@ class CallFailed(Exception):
         """The field of `CallOptions` that is refused."""
         self.billed = billed
         """May the provider charge for it all the same (a stream that broke)?"""
+        self.usage = usage
+        """What a billed try used, if the provider told it."""
 
 
 class Endpoint(Protocol):
@@ -65,6 +69,8 @@ class Patience(Value, frozen=True, kw_only=True):
     tries: int = 8
     time_s: float = 600.0
     """No new try begins later than this after the first."""
+    try_time_s: float = 1800.0
+    """One try may take so long, however much it still sends."""
     first_wait_s: float = 1.0
     """Doubles with each try, and varies at random."""
     longest_wait_s: float = 60.0
@@ -80,6 +86,7 @@ class PatientModel:
     endpoint: Endpoint
     patience: Patience = Patience()
     refused: set[str] = field(default_factory=set)
+    """Fields of `CallOptions`. Never `max_tokens`: the cap on cost rests on it."""
 
     @property
     def name(self) -> str:
@@ -94,30 +101,61 @@ class PatientModel:
         return self.endpoint.price is not None
 
     async def complete(
-        self, messages: Sequence[Message], options: CallOptions = CallOptions()
+        self, messages: Sequence[Message], options: CallOptions = _NORMAL
     ) -> Completion:
+        messages = [_encodable(message) for message in messages]
         bound = self._bound(messages, options)
-        start, lost = time.monotonic(), Usage()
-        while True:
-            self._keep_cap(options.max_cost_usd, bound, lost)
-            try:
-                completion = await self.endpoint.send(messages, self._allowed(options))
-            except CallFailed as failure:
-                lost += _lost(failure, bound)
-                await self._after(failure, lost.calls, start)
-                continue
-            return self._told(completion, options, bound, lost, time.monotonic() - start)
+        start, tries, lost = time.monotonic(), 0, Usage()
+        try:
+            while True:
+                self._keep_cap(options.max_cost_usd, bound, lost)
+                allowed = self._allowed(options)
+                try:
+                    completion = await self._try(messages, allowed)
+                except CallFailed as failure:
+                    lost += _lost(failure, bound)
+                    if not self._asks_less(failure, allowed, options):
+                        tries += 1
+                        await self._wait(failure, tries, start)
+                    continue
+                return self._told(completion, options, bound, lost, time.monotonic() - start)
+        except AgentError as error:
+            error.usage = msgspec.structs.replace(lost, waited_s=time.monotonic() - start)
+            raise
 
     async def aclose(self) -> None:
         await self.endpoint.aclose()
 
+    async def _try(self, messages: Sequence[Message], options: CallOptions) -> Completion:
+        limit = self.patience.try_time_s
+        try:
+            async with asyncio.timeout(limit):
+                return await self.endpoint.send(messages, options)
+        except TimeoutError as error:
+            text = f"no whole answer within {limit:g} s"
+            raise CallFailed("broken", text, billed=True) from error
+
     # -------------------------------------------------------------------------------- options
 
     def _allowed(self, options: CallOptions) -> CallOptions:
-        """The options without what the model refuses."""
-        defaults = CallOptions()
-        kept = {name: getattr(defaults, name) for name in self.refused}
-        return msgspec.structs.replace(options, **kept)
+        """The options without what the model refuses, and with room for the input."""
+        kept = {name: getattr(_NORMAL, name) for name in self.refused}
+        room = self.context_tokens and max(1, self.context_tokens // 2)
+        most = min(options.max_tokens, room or options.max_tokens)
+        return msgspec.structs.replace(options, **kept, max_tokens=most)
+
+    def _asks_less(self, failure: CallFailed, sent: CallOptions, options: CallOptions) -> bool:
+        """Is an option that was sent refused? Then it is not sent again. And where the size of
+        the context has just become known, a shorter answer may leave the input room enough."""
+        if failure.kind == "overflow":
+            return self._allowed(options).max_tokens < sent.max_tokens
+        option = failure.option
+        if failure.kind != "refused_option" or option is None or option == "max_tokens":
+            return False
+        if getattr(sent, option) == getattr(_NORMAL, option):
+            return False
+        self.refused.add(option)
+        return True
 
     def _told(
         self,
@@ -127,17 +165,12 @@ class PatientModel:
         lost: Usage,
         waited_s: float,
     ) -> Completion:
-        defaults = CallOptions()
-        dropped = tuple(
-            name
-            for name in sorted(self.refused)
-            if getattr(options, name) != getattr(defaults, name)
-        )
+        missed = (n for n in self.refused if getattr(options, n) != getattr(_NORMAL, n))
         usage = completion.usage
         if usage.at_most_usd is None:
             usage = msgspec.structs.replace(usage, at_most_usd=bound)
         usage = msgspec.structs.replace(usage + lost, waited_s=waited_s)
-        return msgspec.structs.replace(completion, usage=usage, dropped=dropped)
+        return msgspec.structs.replace(completion, usage=usage, dropped=tuple(sorted(missed)))
 
     # --------------------------------------------------------------------------------- money
 
@@ -145,55 +178,72 @@ class PatientModel:
         """What the call can cost at worst; `None` if the price is not known."""
         if self.endpoint.price is None:
             return None
-        size = len(msgspec.json.encode((list(messages), options.tools, options.json_schema)))
-        return self.endpoint.price.at_most(int(size / BYTES_A_TOKEN) + 1, options.max_tokens)
+        written = msgspec.json.encode((messages, options.tools, options.json_schema))
+        return self.endpoint.price.at_most(most_tokens(written), options.max_tokens)
 
     def _keep_cap(self, cap: float | None, bound: float | None, lost: Usage) -> None:
         if cap is None:
             return
         if bound is None:
-            raise AgentError(f"the price of {self.name} is not known, so a cap can not be kept.")
-        if bound + (lost.at_most_usd or 0.0) > cap:
+            raise AgentError(
+                f"the price of {self.name} is not known, so a cap on cost can not be kept: leave "
+                "--max-cost out, or write the price to a file and name it in MLE_IDEATOR_PRICES."
+            )
+        spent = lost.at_most_usd or 0.0
+        if bound + spent > cap:
             raise OutOfBudget(
-                f"a call of {self.name} could cost ${bound:.4f}, and ${cap:.4f} is left: "
-                "it was not made; raise --max-cost to go on."
+                f"a call of {self.name} could cost ${bound:.4f}, and ${max(0.0, cap - spent):.4f} "
+                "is left: it was not made; raise --max-cost to go on."
             )
 
     # ------------------------------------------------------------------------------- failures
 
-    async def _after(self, failure: CallFailed, tries: int, start: float) -> None:
-        """Get ready for another try, or raise what ends the call."""
-        if failure.kind == "refused_option" and failure.option not in self.refused | {None}:
-            self.refused.add(str(failure.option))
-            return
+    async def _wait(self, failure: CallFailed, tries: int, start: float) -> None:
+        """Wait until the next try is due, or raise what ends the call."""
         if failure.kind == "overflow":
             raise ContextOverflow(f"{self.name}: {failure}") from failure
-        if failure.kind not in ("busy", "broken"):
+        if failure.kind not in ("busy", "broken", "adapted"):
             raise AgentError(f"{self.name}: {failure}") from failure
-        wait = self._wait(failure, tries)
-        if tries >= self.patience.tries or time.monotonic() - start + wait > self.patience.time_s:
-            raise AgentError(
-                f"{self.name} failed {tries} times, the last time: {failure}"
-            ) from failure
+        wait = 0.0 if failure.kind == "adapted" else self._pause(failure, tries)
+        left = self.patience.time_s - (time.monotonic() - start)
+        if tries >= self.patience.tries or wait > left:
+            asked = failure.retry_after_s
+            when = f"; it asks to wait {asked:.0f} s" if asked and tries == 1 else ""
+            often = "once" if tries == 1 else f"{tries} times, the last time"
+            raise AgentError(f"{self.name} failed {often}: {failure}{when}") from failure
         await asyncio.sleep(wait)
 
-    def _wait(self, failure: CallFailed, tries: int) -> float:
+    def _pause(self, failure: CallFailed, tries: int) -> float:
+        """Seconds: what the server asks for, else longer from try to try."""
         if failure.retry_after_s is not None:
             return failure.retry_after_s
         wait = min(self.patience.longest_wait_s, self.patience.first_wait_s * 2.0 ** (tries - 1))
         return wait * random.uniform(0.5, 1.0)
 
 
+_IN_WORDS = (string.ascii_letters + " ").encode()
+_FRAME_TOKENS = 500
+"""What templates and tool instructions add to the messages."""
+
+
+def most_tokens(written: bytes) -> int:
+    """How many tokens a text can be: letters and spaces make them in pairs at least, every other
+    byte may be one by itself (digits are, in some models)."""
+    others = len(written.translate(None, _IN_WORDS))
+    return others + (len(written) - others) // 2 + _FRAME_TOKENS
+
+
 def _lost(failure: CallFailed, bound: float | None) -> Usage:
-    """What a failed try used: nothing, or nobody knows."""
+    """What a failed try used: nothing, what the provider told, or nobody knows."""
     if not failure.billed:
-        return Usage(calls=1)
-    return Usage(
-        calls=1,
-        input_tokens=None,
-        cached_tokens=None,
-        output_tokens=None,
-        reasoning_tokens=None,
-        cost_usd=None,
-        at_most_usd=bound,
-    )
+        return Usage()
+    usage = failure.usage or UNKNOWN_USAGE
+    at_most = bound if usage.at_most_usd is None else usage.at_most_usd
+    return msgspec.structs.replace(usage, at_most_usd=at_most)
+
+
+def _encodable(message: Message) -> Message:
+    """The message without halves of characters, which no request can carry."""
+    if message.text.isascii():
+        return message
+    return msgspec.structs.replace(message, text=message.text.encode(errors="replace").decode())

@@ -15,7 +15,10 @@ from typer.exceptions import Abort, TyperException
 
 from mle_ideator import __version__
 from mle_ideator.cli.doctor import doctor
+from mle_ideator.cli.ideate import ideate
+from mle_ideator.cli.mcp import mcp
 from mle_ideator.cli.run import run
+from mle_ideator.cli.serve import serve
 from mle_ideator.cli.show import show
 from mle_ideator.cli.tasks import tasks
 from mle_ideator.errors import MleIdeatorError, UsageError
@@ -28,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # rich doubles the time that --help takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, tasks, show, doctor):
+for command in (run, tasks, show, doctor, ideate, serve, mcp):
     app.command()(command)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Self
 
 import msgspec
@@ -15,19 +16,30 @@ from rich.text import Text
 
 from mle_ideator.cli.text import duration, one_line, printable
 from mle_ideator.cli.wording import closing, guiding, name_of, outcome_of, scores_text
-from mle_ideator.journal import Decided, Event, Started
+from mle_ideator.journal import Decided, Ended, Event, Solved, Started, Stepped
 from mle_ideator.limits import Limits
-from mle_ideator.results import Record, Summary, record_of
-from mle_ideator.types import Execute, Scores, SeekHelp, Step
+from mle_ideator.results import Summary
+from mle_ideator.types import Execute, Scores, SeekHelp, Solution, Step
+
+_ROWS = 1000
+"""Steps that the table shows at most."""
 
 
 class LiveConsole:
-    """The session as a picture that is redrawn four times a second."""
+    """The session as a picture that is redrawn four times a second.
+
+    Events are taken in as they come, so that drawing takes no longer late in a session.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._events: list[Event] = []
         self._clock = time.monotonic()
+        self._started: Started | None = None
+        self._last: Event | None = None
+        self._steps: deque[Step] = deque(maxlen=_ROWS)
+        self._taken = self._asked = 0
+        self._solutions: dict[int | None, Solution] = {}
+        self._best: int | None = None
         self._live = Live(
             console=console, get_renderable=self._draw, refresh_per_second=4, transient=True
         )
@@ -40,51 +52,60 @@ class LiveConsole:
         self._live.stop()
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Started):
-            self._clock = time.monotonic()
-        self._events.append(event)
+        match event:
+            case Started():
+                self._started, self._clock = event, time.monotonic()
+            case Stepped(step=step):
+                self._steps.append(step)
+                self._taken += 1
+                self._asked += isinstance(step.action, SeekHelp)
+            case Solved(solution=solution, best=is_best):
+                self._solutions[solution.number] = solution
+                self._best = solution.number if is_best else self._best
+            case Ended(solution=final):
+                self._best = final
+        self._last = event
 
     def finish(self, summary: Summary) -> None:
-        if self._events:
-            self._console.print(self._steps(record_of(self._events), 1000))
+        if self._started:
+            self._console.print(self._table(_ROWS))
         self._console.print(closing(summary))
 
     def _draw(self) -> RenderableType:
-        if not self._events:
+        if self._started is None:
             return Text("starting the sandbox …", style="dim")
-        record = record_of(self._events)
         height = self._console.size.height
         parts = [
-            self._header(record),
-            self._steps(record, max(3, height // 3)),
+            self._header(self._started),
+            self._table(max(3, height // 3)),
             self._cell(max(3, height // 6)),
-            self._last_output(record, max(3, height // 6)),
-            self._footer(record),
+            self._last_output(max(3, height // 6)),
+            self._footer(self._started),
         ]
         return Group(*parts)
 
-    def _header(self, record: Record) -> RenderableType:
-        task, config = record.started.task, record.started.config
+    def _header(self, started: Started) -> RenderableType:
+        task, config = started.task, started.config
         better = "higher" if task.metric.higher_is_better else "lower"
         return Text.assemble(
             (printable(task.id), "bold"),
             f"  {printable(task.metric.name)}, {better} is better   ",
             (f"{config['implementer']} + {config['ideator']}", "cyan"),
-            f"   sandbox {record.started.sandbox.kind}",
+            f"   sandbox {started.sandbox.kind}",
         )
 
-    def _steps(self, record: Record, most: int) -> RenderableType:
+    def _table(self, most: int) -> RenderableType:
         table = Table(box=None, pad_edge=False, expand=True)
         for name in ("step", "action", "what", "time", "validation", "public"):
             table.add_column(name, no_wrap=True, ratio=1 if name == "what" else None)
-        solutions = {solution.number: solution for solution in record.solutions}
-        left_out = len(record.steps) - most
+        shown = list(self._steps)[-most:]
+        left_out = self._taken - len(shown)
         if left_out > 0:
             table.add_row("", "", Text(f"… {left_out} earlier steps", style="dim"), "", "", "")
-        for step in record.steps[-most:]:
-            solution = solutions.get(step.solution or 0)
+        for step in shown:
+            solution = self._solutions.get(step.solution)
             scores = solution.scores if solution else Scores()
-            is_best = solution is not None and solution.number in record.bests[-1:]
+            is_best = solution is not None and solution.number == self._best
             table.add_row(
                 str(step.number),
                 Text(name_of(step.action), style=_style(step)),
@@ -96,7 +117,7 @@ class LiveConsole:
         return table
 
     def _cell(self, lines: int) -> RenderableType:
-        last = self._events[-1]
+        last = self._last
         if not isinstance(last, Decided) or not isinstance(last.decision.action, Execute):
             return Text("the next step is being decided …", style="dim")
         action = last.decision.action
@@ -107,26 +128,27 @@ class LiveConsole:
             title_align="left",
         )
 
-    def _last_output(self, record: Record, lines: int) -> RenderableType:
-        if not record.steps:
+    def _last_output(self, lines: int) -> RenderableType:
+        if not self._steps:
             return Text("no output yet", style="dim")
-        step = record.steps[-1]
+        step = self._steps[-1]
         tail = "\n".join(printable(step.observation.text).splitlines()[-lines:])
         return Panel(Text(tail), title=f"step {step.number} brought", title_align="left")
 
-    def _footer(self, record: Record) -> RenderableType:
-        limits = msgspec.convert(record.started.config["limits"], Limits)
-        asked = sum(isinstance(step.action, SeekHelp) for step in record.steps)
+    def _footer(self, started: Started) -> RenderableType:
+        limits = msgspec.convert(started.config["limits"], Limits)
         left = max(0.0, limits.time_s - (time.monotonic() - self._clock))
-        final = record.final
-        best = scores_text(guiding(final.scores)) if final else "none yet"
+        best = self._solutions.get(self._best)
         return Text.assemble(
             ("best ", "dim"),
-            (best, "bold green" if final else ""),
+            (
+                scores_text(guiding(best.scores)) if best else "none yet",
+                "bold green" if best else "",
+            ),
             ("   baseline ", "dim"),
-            scores_text(guiding(record.started.task.baseline)),
+            scores_text(guiding(started.task.baseline)),
             ("   left ", "dim"),
-            f"{limits.steps - len(record.steps)} steps, {limits.help_requests - asked} ideas, ",
+            f"{limits.steps - self._taken} steps, {limits.help_requests - self._asked} ideas, ",
             duration(left),
         )
 

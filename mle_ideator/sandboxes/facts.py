@@ -29,6 +29,7 @@ def sandbox_info(
         libraries=dict(libraries()),
         cores=len(os.sched_getaffinity(0)),
         memory_gib=round(memory_bytes() / 2**30, 1),
+        gpus=gpus(),
         network=network,
         covers=covers,
         does_not_cover=does_not_cover,
@@ -45,6 +46,22 @@ def libraries() -> tuple[tuple[str, str], ...]:
         except metadata.PackageNotFoundError:
             continue
     return tuple(found)
+
+
+@cache
+def gpus() -> tuple[str, ...]:
+    """Names of the NVIDIA GPUs that their driver lists."""
+    listed = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
+    return tuple(_gpu_name(path) for path in listed)
+
+
+def _gpu_name(information: Path) -> str:
+    try:
+        lines = information.read_text(errors="replace").splitlines()
+    except OSError:
+        return "NVIDIA"
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("Model:"))
+    return next(named, "NVIDIA")
 
 
 def memory_bytes() -> int:

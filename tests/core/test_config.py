@@ -32,6 +32,7 @@ def test_what_is_written_reads_back_the_same(tmp_path):
         (["limits.stepz=3"], "did you mean 'limits.steps'"),
         (["limits.steps=many"], "limits.steps: Expected `int`"),
         (["seed"], "must be written key=value"),
+        (["task=["], "is not YAML"),
         (["selection=best"], "selection: Invalid enum value"),
         (["limits=3"], "limits: Expected `object`"),
         (["limits.steps=0"], "limit 'steps' must be more than 0"),

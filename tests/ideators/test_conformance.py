@@ -3,32 +3,66 @@
 from __future__ import annotations
 
 import json
-import re
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from mle_ideator.idea_form import well_formed
 from mle_ideator.protocols import Ideator
 from mle_ideator.recipes import Column
 from mle_ideator.registry import create, registered
-from mle_ideator.types import Idea, Proposal
+from mle_ideator.types import HelpState, Idea, Proposal
+from tests.ideators.serving.conftest import Server
 
 FOREIGN = """import pandas as pd
 from sklearn.ensemble import RandomForestRegressor
 model = RandomForestRegressor(random_state=0)
 """
-SPECS = sorted({*registered("ideators"), "mle_ideator.ideators.random_operation:RandomIdeator"})
+IDEA = {"analysis": "Refine: go on.", "action": "Use ratios.", "rationale": "It may help."}
+DOTTED = "mle_ideator.ideators.random_operation:RandomIdeator"
+SPECS = sorted({*registered("ideators"), DOTTED} - {"https"})
+"""`https` is the class of `http`, and the server leaves TLS to a proxy."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The offline ideator, hosted."""
+    server = Server(tmp_path_factory.mktemp("server"), "--ideator", "offline")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def typist(monkeypatch):
+    """Somebody who types the same idea whenever there is a question."""
+    source, sink = os.pipe()
+    os.write(sink, "".join(f"{part}\n" for part in IDEA.values()).encode() * 20)
+    os.close(sink)
+    with os.fdopen(source) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        yield
 
 
 @pytest.fixture(params=SPECS)
-def ideator(request, tmp_path: Path) -> Ideator:
+async def ideator(request, tmp_path: Path):
     spec = request.param
-    if spec == "fixed":
-        file = tmp_path / "ideas.json"
-        idea = {"analysis": "Refine: go on.", "action": "Use ratios.", "rationale": "It may help."}
-        file.write_text(json.dumps([idea]))
-        spec = f"fixed:{file}"
-    return create("ideators", spec)
+    match spec:
+        case "fixed":
+            (tmp_path / "ideas.json").write_text(json.dumps([IDEA]))
+            spec = f"fixed:{tmp_path / 'ideas.json'}"
+        case "prompted":
+            (tmp_path / "replies.json").write_text(json.dumps([json.dumps(IDEA)]))
+            spec = f"scripted:{tmp_path / 'replies.json'}"
+        case "human":
+            request.getfixturevalue("typist")
+        case "http":
+            spec = request.getfixturevalue("server").url
+    found = create("ideators", spec)
+    yield found
+    if close := getattr(found, "aclose", None):
+        await close()
 
 
 @pytest.fixture(params=["empty", "profile-less", "foreign code", "usual", "astray", "no score"])
@@ -52,15 +86,16 @@ def state(request, story, task, profile, code):
     return told.state()
 
 
-def is_well_formed(idea: Idea) -> bool:
-    opening = re.match(r"(refine\b|revert to #\d+\b)", idea.analysis, re.IGNORECASE)
-    return bool(opening and idea.action.strip() and idea.rationale.strip())
+async def said(ideator: Ideator, state: HelpState) -> tuple[Idea | None, str]:
+    """What it answers, apart from how long that took."""
+    proposal = await ideator.propose(state)
+    return proposal.idea, proposal.reason
 
 
 async def test_proposes_a_well_formed_idea_or_says_why_not(ideator, state):
     proposal = await ideator.propose(state)
     assert isinstance(proposal, Proposal)
-    assert proposal.reason.strip() if proposal.idea is None else is_well_formed(proposal.idea)
+    assert proposal.reason.strip() if proposal.idea is None else well_formed(proposal.idea)
 
 
 async def test_goes_back_only_to_solutions_that_exist(ideator, state):
@@ -70,7 +105,7 @@ async def test_goes_back_only_to_solutions_that_exist(ideator, state):
 
 
 async def test_is_deterministic(ideator, state):
-    assert await ideator.propose(state) == await ideator.propose(state)
+    assert await said(ideator, state) == await said(ideator, state)
 
 
 async def test_is_an_ideator(ideator):
@@ -86,10 +121,10 @@ async def test_interleaved_sessions_do_not_disturb_each_other(ideator, story, ta
     one.idea("Use ratios.").solved(code("model_linear", "ratios"), 0.8)
     two.idea("Use a random forest.").cell("boom", "error")
     states += [one.state(), two.state()]
-    mixed = [await ideator.propose(state) for state in states]
-    alone = [await ideator.propose(state) for state in (states[0], states[2])]
+    mixed = [await said(ideator, state) for state in states]
+    alone = [await said(ideator, state) for state in (states[0], states[2])]
     assert [mixed[0], mixed[2]] == alone
-    assert mixed[3] == await ideator.propose(states[3])
+    assert mixed[3] == await said(ideator, states[3])
 
 
 async def test_survives_the_journal(ideator, state):
@@ -97,4 +132,4 @@ async def test_survives_the_journal(ideator, state):
     import msgspec
 
     again = msgspec.json.decode(msgspec.json.encode(state), type=type(state))
-    assert await ideator.propose(again) == await ideator.propose(state)
+    assert await said(ideator, again) == await said(ideator, state)

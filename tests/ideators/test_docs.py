@@ -50,7 +50,7 @@ async def test_the_file_of_ideas_can_be_read(state, tmp_path: Path):
 
 
 def test_every_registered_ideator_is_described():
-    described = set(re.findall(r"^\| `(\w+)(?::FILE)?` \|", DOCS, re.MULTILINE))
+    described = set(re.findall(r"^\| `(\w+)(?::\S+)?` \|", DOCS, re.MULTILINE))
     assert set(registered("ideators")) <= described
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mle_ideator.rl.reward import REWARDS, idea_rewards, well_formed
+from mle_ideator.idea_form import well_formed
+from mle_ideator.rl.reward import REWARDS, idea_rewards
 from mle_ideator.types import (
     Execute,
     HelpRequest,

@@ -1,0 +1,120 @@
+"""What the model reads: a help state within a token budget, the stable parts first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import unified_diff
+from itertools import pairwise
+from typing import Literal
+
+from mle_ideator.context import LEAST_BUDGET, account, size
+from mle_ideator.context.cutting import cut
+from mle_ideator.errors import AgentError
+from mle_ideator.messages import Message
+from mle_ideator.prompts import render
+from mle_ideator.types import HelpState, Idea, Situation
+
+Form = Literal["tags", "json"]
+
+EXAMPLE = Idea(
+    "Refine: fold 3 scores 0.31 and the others 0.19 to 0.21 (step 14), and only fold 3 holds wards "
+    "that no other fold has.",
+    "Split by `ward_code` with GroupKFold(5) in place of KFold, and drop `ward_code` from what "
+    "`make_features` returns.",
+    "The test rows are of other wards, so both score and model must do without what is known of "
+    "single wards.",
+)
+"""Shown where no JSON schema keeps the form. Small models copy it: that is no idea."""
+
+
+def messages_of(
+    state: HelpState, budget: int, form: Form = "tags", *, again: bool = False
+) -> tuple[Message, ...]:
+    """The request for one idea, in at most `budget` tokens as estimated; is it sent `again`?
+
+    The task and solution.py are whole unless one takes over a quarter of the room; the trajectory
+    gets what is left. Raises `AgentError` if the budget is too small for any of it.
+    """
+    if budget < LEAST_BUDGET:
+        raise AgentError(f"{budget} tokens of context are too few to ask for an idea.")
+    system = Message("system", render("ideator/system", form=form, example=EXAMPLE), stable=True)
+    room = budget - size([system])
+    task = Message("user", _task(state.situation, room), stable=True)
+    now = Message("user", _now(state, room, form), stable=again)
+    frame = Message("user", render("ideator/story", account="-"))
+    steps = state.situation.trajectory
+    told = account(steps, budget - size([system, task, frame, now]))
+    return system, task, Message("user", render("ideator/story", account=told)), now
+
+
+def _task(situation: Situation, room: int) -> str:
+    task = situation.task
+    return render(
+        "ideator/task",
+        task=task,
+        description=cut(task.description, room // 4),
+        sandbox=situation.sandbox,
+    )
+
+
+def _now(state: HelpState, room: int, form: Form) -> str:
+    situation, request = state.situation, state.request
+    asked = {name: cut(getattr(request, name), room // 24) for name in request.__struct_fields__}
+    code, diff = situation.code, _way_back(situation)
+    return render(
+        "ideator/now",
+        solutions=cut("\n".join(_scores(situation)), room // 12),
+        ideas=cut("\n".join(_ideas(situation)), room // 12),
+        code=None if code is None else cut(code.strip("\n"), room // 4),
+        current=next((s.number for s in reversed(situation.solutions) if s.code == code), None),
+        diff=cut(diff, room // 12),
+        best=situation.best,
+        fence=_fence(f"{code}\n{diff}"),
+        remaining=situation.remaining,
+        request=asked,
+        form=form,
+    )
+
+
+def _scores(situation: Situation) -> Iterator[str]:
+    for solution in situation.solutions:
+        scores = solution.scores
+        public = f", public {scores.public}" if scores.public else ""
+        best = ", the best so far" if solution.number == situation.best else ""
+        yield (
+            f"- #{solution.number} (step {solution.step}): "
+            f"validation {scores.validation or 'not printed'}{public}{best}"
+        )
+
+
+def _ideas(situation: Situation) -> Iterator[str]:
+    """Each idea so far, and the solution that followed before the next one was asked for."""
+    steps = situation.trajectory
+    asked = [i for i, step in enumerate(steps) if step.idea is not None]
+    for start, end in pairwise([*asked, len(steps)]):
+        made = next((s.solution for s in steps[start:end] if s.solution is not None), None)
+        came = f"solution #{made}" if made else "no solution"
+        yield f"- step {steps[start].number}: {_one_line(steps[start].idea)} -> {came}"
+
+
+def _one_line(idea: Idea | None) -> str:
+    words = " ".join(idea.action.split()) if idea else ""
+    return words if len(words) <= 200 else f"{words[:199]}…"
+
+
+def _way_back(situation: Situation) -> str:
+    """How the best solution differs from the code as it stands; empty if it does not."""
+    best, code = situation.best_solution, situation.code
+    if best is None or code is None or best.code == code:
+        return ""
+    lines: Sequence[str] = list(
+        unified_diff(code.splitlines(), best.code.splitlines(), lineterm="", n=1)
+    )
+    return "\n".join(lines[2:])
+
+
+def _fence(text: str) -> str:
+    """A fence that nothing in the text can close."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    return "`" * max(3, longest + 1)

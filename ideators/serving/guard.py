@@ -1,0 +1,73 @@
+"""Who may ask: a bearer token from a file, and on an open loopback port only local programs."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from pathlib import Path
+
+from mle_ideator.errors import UsageError
+from mle_ideator.ideators.serving.addresses import host_in, is_loopback
+from mle_ideator.ideators.serving.answers import Refused
+from mle_ideator.types import Value
+
+
+class Guard(Value, frozen=True, kw_only=True):
+    """What a request needs to be let in."""
+
+    token: str | None = None
+    local_only: bool = False
+    """Refuse names other than those of this machine: a web page that a browser shows can send
+    requests to a port of the machine, by a name of its own that leads there."""
+
+    def check(self, headers: Mapping[str, str]) -> None:
+        """Raises `Refused`."""
+        if self.token is not None and not self._has_token(headers):
+            raise Refused(401, "unauthorised", "this server wants its token: Bearer TOKEN.")
+        if self.local_only and not is_loopback(host_in(headers.get("host", ""))):
+            raise Refused(421, "foreign_host", "without a token this server is local only.")
+
+    def admits(self, headers: Mapping[str, str]) -> bool:
+        try:
+            self.check(headers)
+        except Refused:
+            return False
+        return True
+
+    def _has_token(self, headers: Mapping[str, str]) -> bool:
+        """Compared in constant time."""
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        same = hmac.compare_digest(given.strip().encode(), str(self.token).encode())
+        return same and scheme.lower() == "bearer"
+
+    def __repr__(self) -> str:
+        return f"Guard(token={'set' if self.token else None}, local_only={self.local_only})"
+
+
+def guard_for(host: str, token_file: Path | None, no_token: bool) -> Guard:
+    """Raises `UsageError` where the port would be open to others."""
+    if token_file is not None and no_token:
+        raise UsageError("--token-file and --no-token exclude each other.")
+    if token_file is not None:
+        return Guard(token=_token_in(token_file))
+    if not no_token and not is_loopback(host):
+        raise UsageError(
+            f"{host} can be reached from other machines, so a token is needed: give --token-file "
+            "FILE, or --no-token if something else keeps strangers out."
+        )
+    return Guard(local_only=not no_token)
+
+
+def readable_by_others(file: Path) -> bool:
+    return bool(file.stat().st_mode & 0o044)
+
+
+def _token_in(file: Path) -> str:
+    try:
+        token = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not plain ASCII"
+        raise UsageError(f"token file {file} can not be read: {reason}.") from error
+    if not token or any(not char.isprintable() or char == " " for char in token):
+        raise UsageError(f"token file {file} must hold one token, without spaces.")
+    return token

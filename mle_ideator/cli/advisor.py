@@ -1,0 +1,23 @@
+"""The ideator that a command names, with options given by `--set`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mle_ideator.config import RunConfig, load_config
+from mle_ideator.errors import UsageError
+from mle_ideator.protocols import Ideator
+from mle_ideator.registry import create
+
+
+def advisor(
+    spec: str, overrides: Sequence[str] | None, options: Mapping[str, Any] | None = None
+) -> Ideator:
+    """Overrides (`key=value`) win over options. Raises `UsageError`."""
+    named = [f"ideator_options.{override}" for override in overrides or ()]
+    given = load_config(RunConfig, None, named).ideator_options
+    found = create("ideators", spec, {**(options or {}), **given})
+    if not isinstance(found, Ideator):
+        raise UsageError(f"{spec!r} is no ideator: it has no method propose.")
+    return found
