@@ -133,7 +133,7 @@ def closing(summary: Summary) -> Text:
     head.append(f"\nbaseline {scores_text(summary.baseline)}")
     head.append(
         f"\n{summary.steps} steps, {summary.help_requests} help requests, "
-        f"{summary.improvements} ideas led to a new best; {duration(summary.duration_s)}"
+        f"{summary.improvements} {'idea' if summary.improvements == 1 else 'ideas'} led to a new best; {duration(summary.duration_s)}"
     )
     for agent, usage in summary.usage.items():
         if usage.calls:
