@@ -106,7 +106,7 @@ def guiding(scores: Scores) -> Scores:
 
 def usage_text(usage: Usage) -> str:
     """`3 model calls in 41s, 12,000 tokens in (75 % cached) and 800 out, $0.042`."""
-    parts = [f"{usage.calls} model {'call' if usage.calls == 1 else 'calls'}"]
+    parts = [_counted(usage.calls, "model call")]
     if usage.waited_s:
         parts[0] += f" in {duration(usage.waited_s)}"
     if usage.input_tokens is None or usage.output_tokens is None:
@@ -124,6 +124,10 @@ def usage_text(usage: Usage) -> str:
     return ", ".join(parts)
 
 
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def closing(summary: Summary) -> Text:
     """What came of the session, and where it lies."""
     if summary.best.solution is None:
@@ -132,8 +136,9 @@ def closing(summary: Summary) -> Text:
         head = Text.assemble(("best ", "bold"), scores_text(summary.best))
     head.append(f"\nbaseline {scores_text(summary.baseline)}")
     head.append(
-        f"\n{summary.steps} steps, {summary.help_requests} help requests, "
-        f"{summary.improvements} {'idea' if summary.improvements == 1 else 'ideas'} led to a new best; {duration(summary.duration_s)}"
+        f"\n{_counted(summary.steps, 'step')}, {_counted(summary.help_requests, 'help request')}, "
+        f"{_counted(summary.improvements, 'idea')} led to a new best; "
+        f"{duration(summary.duration_s)}"
     )
     for agent, usage in summary.usage.items():
         if usage.calls:
