@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from mle_ideator.errors import UsageError
-from mle_ideator.types import N, Remaining, Usage, Value
+from mle_ideator.types import N, Outcome, Remaining, Usage, Value
 
 
 class Limits(Value, frozen=True, kw_only=True):
@@ -79,6 +79,19 @@ class Clock:
             tokens=_left(self.limits.tokens, usage.tokens),
             cost_usd=_left(self.limits.cost_usd, usage.at_most_usd),
         )
+
+
+def used_up(remaining: Remaining) -> Outcome | None:
+    """Which limit is reached, if one is."""
+    if remaining.steps <= 0:
+        return "steps"
+    if remaining.seconds <= 0:
+        return "time"
+    if remaining.tokens is not None and remaining.tokens <= 0:
+        return "tokens"
+    if remaining.cost_usd is not None and remaining.cost_usd <= 0:
+        return "cost"
+    return None
 
 
 def _left(limit: N | None, used: N | None) -> N | None:

@@ -20,7 +20,7 @@ from mle_ideator.errors import AgentError, MleIdeatorError, OutOfBudget
 from mle_ideator.handover import hand_over
 from mle_ideator.help_policy import due, help_policy
 from mle_ideator.journal import Journal
-from mle_ideator.limits import Clock
+from mle_ideator.limits import Clock, used_up
 from mle_ideator.prompts import render
 from mle_ideator.setups import Setup
 from mle_ideator.solutions import Solutions, Workspace, beats
@@ -93,7 +93,7 @@ class _Loop:
             )
             while True:
                 remaining = self._what_is_left()
-                if outcome := _used_up(remaining):
+                if outcome := used_up(remaining):
                     return outcome
                 try:
                     finished = await self._step(remaining)
@@ -309,19 +309,6 @@ def _unadvised(
 ) -> Observation:
     """Whether an ideator gave no idea, or could not be asked, is told apart by the status."""
     return Observation(text=render("session/no_idea", reason=reason), status=status)
-
-
-def _used_up(remaining: Remaining) -> Outcome | None:
-    """Which limit is reached, if one is."""
-    if remaining.steps <= 0:
-        return "steps"
-    if remaining.seconds <= 0:
-        return "time"
-    if remaining.tokens is not None and remaining.tokens <= 0:
-        return "tokens"
-    if remaining.cost_usd is not None and remaining.cost_usd <= 0:
-        return "cost"
-    return None
 
 
 def _with_note(observation: Observation, ignored: Sequence[str]) -> Observation:
