@@ -6,6 +6,7 @@
     └── RuntimeFailure         the runtime itself failed (exit code 3)
         ├── SandboxError       the sandbox broke; agent code that fails is no error
         ├── AgentError         an agent broke: a lost server, an exhausted retry budget
+        │   ├── AgentTimeout       it did not answer in the time that it had
         │   ├── ContextOverflow    the model can not read that much: shrink, then ask again
         │   └── OutOfBudget        the next call could pass the cap on cost: it was not made
         └── GradingError       the grader broke; a wrong submission is no error
@@ -46,6 +47,10 @@ class AgentError(RuntimeFailure):
 
     usage: Any = None
     """`types.Usage` of what was tried before and may be charged, if a model was asked."""
+
+
+class AgentTimeout(AgentError):
+    """It did not answer in the time that it had."""
 
 
 class ContextOverflow(AgentError):

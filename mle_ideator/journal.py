@@ -62,6 +62,13 @@ class Asked(Value, frozen=True, tag="asked", kw_only=True):
     remaining: Remaining
 
 
+class Spent(Value, frozen=True, tag="spent", kw_only=True):
+    """What calls of the implementer's model used that brought no answer."""
+
+    at_s: float
+    usage: Usage
+
+
 class Stepped(Value, frozen=True, tag="stepped", kw_only=True):
     """An action was carried out."""
 
@@ -129,12 +136,15 @@ V = TypeVar("V", bound=Value)
 
 
 def writable(value: V) -> V:
-    """The value with lone surrogates replaced; a model's JSON may hold some, UTF-8 may not."""
+    """The value as a later reader will get it, lone surrogates replaced.
+
+    A model's JSON may hold some, UTF-8 may not. Raises `ValidationError` if the value holds what
+    its type does not allow, so that nothing unreadable reaches a journal.
+    """
     try:
-        msgspec.json.encode(value)
+        return msgspec.json.decode(msgspec.json.encode(value), type=type(value))
     except UnicodeEncodeError:
         return msgspec.convert(_replaced(msgspec.to_builtins(value)), type(value))
-    return value
 
 
 def _encoded(event: Event) -> bytes:
@@ -156,7 +166,19 @@ def _replaced(data: Any) -> Any:
     return data
 
 
-Event = Started | Decided | Asked | Stepped | Solved | Rejected | Warned | Rerun | Refitted | Ended
+Event = (
+    Started
+    | Decided
+    | Asked
+    | Spent
+    | Stepped
+    | Solved
+    | Rejected
+    | Warned
+    | Rerun
+    | Refitted
+    | Ended
+)
 Listener = Callable[[Event], None]
 FILE = "journal.jsonl"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable
@@ -27,15 +28,12 @@ class Limits(Value, frozen=True, kw_only=True):
     """What both agents' models may cost. A call that could pass it is not made."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "time_s", "step_time_s"):
-            if getattr(self, name) <= 0:
-                raise UsageError(f"limit {name!r} must be more than 0.")
+        for name in ("steps", "time_s", "step_time_s", "tokens", "cost_usd"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise UsageError(f"limit {name!r} must be a number and more than 0.")
         if self.help_requests < 0:
             raise UsageError("limit 'help_requests' must be 0 or more.")
-        for name in ("tokens", "cost_usd"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise UsageError(f"limit {name!r} must be more than 0.")
 
 
 class Clock:

@@ -15,6 +15,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,11 +61,13 @@ def create(group: Group, spec: str, options: Mapping[str, Any] | None = None) ->
     factory, argument = find(group, spec)
     kind = group[:-1].replace("_", " ")
     named = {"options": _typed(options, factory, f"{kind} {spec!r}")} if options else {}
+    given = () if argument is None else (argument,)
     try:
-        return factory(**named) if argument is None else factory(argument, **named)
+        signature(factory).bind(*given, **named)
     except TypeError as error:
-        needs = "takes no argument" if argument is not None else "needs an argument"
-        raise UsageError(f"{kind} {spec!r} {needs} after the colon ({error}).") from error
+        needs = "takes no argument" if given else "needs an argument"
+        raise UsageError(f"{kind} {spec!r} {needs} after the colon.") from error
+    return factory(*given, **named)
 
 
 def _typed(options: Mapping[str, Any], factory: Any, what: str) -> Any:

@@ -8,7 +8,7 @@ import msgspec
 
 from mle_ideator.errors import UsageError
 from mle_ideator.help_policy import HelpPolicy, request_in
-from mle_ideator.journal import Asked, Decided, Event, Solved, Started, Stepped
+from mle_ideator.journal import Asked, Decided, Event, Solved, Spent, Started, Stepped
 from mle_ideator.limits import Clock, Limits
 from mle_ideator.types import (
     HelpState,
@@ -92,6 +92,7 @@ def _remaining(started: Started, past: Sequence[Event]) -> Remaining:
             clock.solution_took(event.step.observation.duration_s)
     decisions = [event.decision for event in past if isinstance(event, Decided)]
     usages = [d.usage for d in decisions] + [event.ideator_usage for event in steps]
+    usages += [event.usage for event in past if isinstance(event, Spent)]
     sought = sum(isinstance(decision.action, SeekHelp) for decision in decisions)
     requests = min(sought, limits.help_requests)
     return clock.remaining(len(steps), requests, sum((u.known for u in usages), Usage()))

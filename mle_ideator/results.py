@@ -16,6 +16,7 @@ from mle_ideator.journal import (
     Refitted,
     Rerun,
     Solved,
+    Spent,
     Started,
     Stepped,
     Warned,
@@ -88,11 +89,15 @@ def record_of(events: Sequence[Event]) -> Record:
         reruns=tuple(event for event in events if isinstance(event, Rerun)),
         refitted=next((event for event in events if isinstance(event, Refitted)), None),
         warnings=tuple(event.message for event in events if isinstance(event, Warned)),
-        implementer_usage=sum((decision.usage for decision in decisions), Usage()),
+        implementer_usage=sum((decision.usage for decision in decisions), _spent(events)),
         ideator_usage=sum((event.ideator_usage for event in steps), Usage()),
         ended=next((event for event in events if isinstance(event, Ended)), None),
         at_s=0.0 if isinstance(last, Started) else last.at_s,
     )
+
+
+def _spent(events: Sequence[Event]) -> Usage:
+    return sum((event.usage for event in events if isinstance(event, Spent)), Usage())
 
 
 class Best(Value, frozen=True, kw_only=True):

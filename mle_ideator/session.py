@@ -16,7 +16,7 @@ import msgspec
 
 from mle_ideator import __version__
 from mle_ideator import journal as log
-from mle_ideator.errors import AgentError, MleIdeatorError, OutOfBudget
+from mle_ideator.errors import AgentError, AgentTimeout, MleIdeatorError, OutOfBudget
 from mle_ideator.handover import hand_over
 from mle_ideator.help_policy import due, help_policy
 from mle_ideator.journal import Journal
@@ -48,6 +48,9 @@ from mle_ideator.types import (
 from mle_ideator.waiting import finish
 
 T = TypeVar("T", bound=Value)
+
+_SHARE_FOR_AN_IDEA = 0.5
+"""Of the time that is left: an ideator that hangs must not take the whole session."""
 
 
 async def run_session(setup: Setup, journal: Journal) -> log.Ended:
@@ -97,11 +100,9 @@ class _Loop:
                     return outcome
                 try:
                     finished = await self._step(remaining)
-                except TimeoutError:
-                    return "time"
-                except OutOfBudget as error:
+                except (AgentTimeout, OutOfBudget) as error:
                     self._warn(str(error))
-                    return "cost"
+                    return "cost" if isinstance(error, OutOfBudget) else "time"
                 if finished:
                     return "finished"
 
@@ -140,9 +141,15 @@ class _Loop:
         """The implementer's decision, unless it is time to seek help on its behalf."""
         if request := due(self.help_policy, situation):
             return Decision(request)
-        return await self._answer(
-            "implementer", situation.remaining, self.setup.implementer.act(situation)
-        )
+        try:
+            answer = self.setup.implementer.act(situation)
+            seconds = situation.remaining.seconds
+            return await self._answer(Decision, "implementer", seconds, answer)
+        except AgentError as error:
+            if error.usage:
+                usage = self._spend(error.usage, "implementer")
+                self.journal.append(log.Spent(at_s=self.clock.elapsed_s, usage=usage))
+            raise
 
     # ------------------------------------------------------------------------------ actions
 
@@ -206,15 +213,18 @@ class _Loop:
                 remaining=remaining,
             )
         )
+        seconds = remaining.seconds * _SHARE_FOR_AN_IDEA
         try:
-            proposal = await self._answer("ideator", remaining, self.setup.ideator.propose(state))
+            answer = self.setup.ideator.propose(state)
+            proposal = await self._answer(Proposal, "ideator", seconds, answer)
         except OutOfBudget as error:
             self._warn(str(error))
             told = _unadvised("the money that is left does not pay for an idea")
             return told, None, self._spend(error.usage or Usage(), "ideator")
         except AgentError as error:
             self._warn(f"the ideator failed, the session goes on without help: {error}")
-            told = _unadvised("the ideator can not be reached")
+            late = isinstance(error, AgentTimeout)
+            told = _unadvised(f"the ideator {'took too long' if late else 'can not be reached'}")
             return told, None, self._spend(error.usage or UNKNOWN_USAGE, "ideator")
         usage = self._spend(proposal.usage, "ideator")
         return self._told(proposal), proposal.idea, usage
@@ -239,16 +249,19 @@ class _Loop:
             return f"solution.py can not be written ({error.strerror})"
         return ""
 
-    async def _answer(self, agent: str, remaining: Remaining, answer: Awaitable[T]) -> T:
-        """An agent's answer, `TimeoutError` when the session's time is over, or `AgentError`."""
+    async def _answer(self, kind: type[T], agent: str, seconds: float, answer: Awaitable[T]) -> T:
+        """An agent's answer, as it will be read back. Raises `AgentError`."""
         try:
-            async with asyncio.timeout(remaining.seconds) as deadline:
-                return log.writable(await answer)
+            async with asyncio.timeout(seconds) as deadline:
+                answered = await answer
+            if not isinstance(answered, kind):
+                raise TypeError(f"answered with {type(answered).__name__}, not {kind.__name__}")
+            return log.writable(answered)
         except MleIdeatorError:
             raise
         except Exception as error:
             if deadline.expired():
-                raise
+                raise _timeout(agent, seconds, error.__cause__) from error
             raise AgentError(f"the {agent} broke: {type(error).__name__}: {error}") from error
 
     def _spend(self, usage: Usage, agent: str) -> Usage:
@@ -309,6 +322,16 @@ def _unadvised(
 ) -> Observation:
     """Whether an ideator gave no idea, or could not be asked, is told apart by the status."""
     return Observation(text=render("session/no_idea", reason=reason), status=status)
+
+
+def _timeout(agent: str, seconds: float, cancelled: BaseException | None) -> AgentTimeout:
+    """With what a model said of the call that was broken off."""
+    detail = getattr(cancelled, "detail", "")
+    error = AgentTimeout(
+        f"the {agent} did not answer within {seconds:.0f} s{f' ({detail})' if detail else ''}"
+    )
+    error.usage = getattr(cancelled, "usage", None)
+    return error
 
 
 def _with_note(observation: Observation, ignored: Sequence[str]) -> Observation:

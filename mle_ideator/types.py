@@ -181,6 +181,10 @@ class Usage(Value, frozen=True):
     waited_s: float = 0.0
     """Seconds that answers took, retries included."""
 
+    def __post_init__(self) -> None:
+        if any(value is not None and not value >= 0 for value in msgspec.structs.astuple(self)):
+            raise ValueError("usage can not be negative")
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.calls + other.calls,
@@ -227,7 +231,7 @@ class Decision(Value, frozen=True):
 
 # ----------------------------------------------------------------------------------- ideas
 
-_REVERT = re.compile(r"^\W*revert(?:ing)?\s+to\s+(?:solution\s+)?#?\s*(\d+)", re.IGNORECASE)
+_REVERT = re.compile(r"^\W*revert(?:ing)?\s+to\s+(?:solution\s+)?#?\s*(\d{1,9})\b", re.IGNORECASE)
 
 
 class Idea(Value, frozen=True):

@@ -22,6 +22,7 @@ from mle_ideator.cli.serve import serve
 from mle_ideator.cli.show import show
 from mle_ideator.cli.tasks import tasks
 from mle_ideator.errors import MleIdeatorError, UsageError
+from mle_ideator.plain_text import printable
 
 app = typer.Typer(
     name="mle-ideator",
@@ -74,7 +75,7 @@ def _code(arguments: Sequence[str] | None) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"mle-ideator: {' '.join(message.split())}", file=sys.stderr)
+    print(f"mle-ideator: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

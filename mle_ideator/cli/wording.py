@@ -15,6 +15,7 @@ from mle_ideator.journal import (
     Rejected,
     Rerun,
     Solved,
+    Spent,
     Started,
     Stepped,
     Warned,
@@ -37,6 +38,8 @@ def line_of(event: Event) -> str:
             line = f"[{number}] {name_of(decision.action)}{thought}"
         case Asked(request=request):
             line = f"    asked: {one_line(request.problem, 160)}"
+        case Spent(usage=usage):
+            line = f"    without an answer: {usage_text(usage)}"
         case Stepped(step=step):
             line = f"[{step.number}] {outcome_of(step)}"
         case Solved(solution=solution, best=best):

@@ -52,7 +52,17 @@ def test_no_durations(text):
         seconds(text)
 
 
-@pytest.mark.parametrize("limits", [{"steps": 0}, {"time_s": -1}, {"help_requests": -1}])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"steps": 0},
+        {"time_s": -1},
+        {"time_s": float("nan")},
+        {"help_requests": -1},
+        {"cost_usd": 0.0},
+        {"cost_usd": float("inf")},
+    ],
+)
 def test_senseless_limits_are_refused(limits):
     with pytest.raises(UsageError, match="limit"):
         Limits(**limits)

@@ -35,7 +35,7 @@ def test_the_argument_is_what_follows_the_first_colon():
     ("spec", "line"),
     [
         ("offlin", "did you mean 'offline'"),
-        ("zzz", "known: fixed, null, offline"),
+        ("zzz", "known: anthropic, fixed"),
         ("no.such.module:Class", "can not be imported"),
         ("mle_ideator.ideators.null:Nobody", "has no 'Nobody'"),
         ("null:argument", "takes no argument after the colon"),
@@ -53,3 +53,28 @@ def test_wrong_specs_get_one_clear_line(spec, line):
 def test_an_agent_that_needs_an_argument_says_so():
     with pytest.raises(UsageError, match="'scripted' needs an argument after the colon"):
         create("implementers", "scripted")
+
+
+def test_a_chat_model_in_place_of_an_agent_is_played_by_the_agent_for_chat_models(tmp_path):
+    script = tmp_path / "replies.yaml"
+    script.write_text("[hello]")
+    assert type(create("ideators", f"scripted:{script}")).__name__ == "PromptedIdeator"
+    implementer = create("implementers", f"codeact:scripted:{script}")
+    assert type(implementer).__name__ == "CodeActImplementer"
+    assert implementer.model.name == f"scripted:{script}"
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "line"),
+    [
+        ("null", {"ideas": 3}, "ideator 'null' takes no options, but got ideas"),
+        ("prompted:scripted:FILE", {"idea": 3}, "did you mean 'ideas'?"),
+        ("prompted:scripted:FILE", {"ideas": "many"}, "Expected `int`"),
+    ],
+)
+def test_wrong_options_get_one_clear_line(spec, options, line, tmp_path):
+    (tmp_path / "replies.yaml").write_text("[hello]")
+    with pytest.raises(UsageError) as caught:
+        create("ideators", spec.replace("FILE", str(tmp_path / "replies.yaml")), options)
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)

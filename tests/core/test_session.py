@@ -460,3 +460,68 @@ async def test_a_cell_is_clamped_to_what_is_left_after_a_long_thought(play):
     assert record.steps[0].observation.status == "timeout"
     assert record.steps[0].observation.duration_s < 4
     assert time.monotonic() - start < 15
+
+
+async def test_an_ideator_that_hangs_costs_half_of_the_time_and_no_more(play):
+    class Hangs:
+        async def propose(self, state):
+            await asyncio.sleep(1000)
+
+    agent = Plays(HELP, writes_and_runs(1))
+    record = await play(agent, Hangs(), limits=Limits(time_s=20.0))
+    assert "the ideator took too long" in record.steps[0].observation.text
+    assert any("did not answer within" in warning for warning in record.warnings)
+    assert record.final is not None
+
+
+async def test_an_implementer_that_hangs_ends_the_session_with_its_bill(play):
+    class Hangs:
+        async def act(self, situation):
+            try:
+                await asyncio.sleep(1000)
+            except asyncio.CancelledError as error:
+                error.usage, error.detail = dollars(0.5), "connection refused"
+                raise
+
+    record = await play(Hangs(), NO_HELP, limits=Limits(time_s=3.0))
+    assert record.ended.outcome == "time"
+    assert any("connection refused" in warning for warning in record.warnings)
+    assert record.implementer_usage.cost_usd == 0.5
+
+
+async def test_the_bill_of_an_implementer_that_breaks_is_kept(play, folder_of_run):
+    class Breaks:
+        async def act(self, situation):
+            error = AgentError("no answer")
+            error.usage = dollars(0.5)
+            raise error
+
+    with pytest.raises(AgentError):
+        await play(Breaks(), NO_HELP)
+    assert record_of(read_journal(folder_of_run)).implementer_usage.cost_usd == 0.5
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        Proposal(Idea("Refine: go on.", "Do more.", 3)),
+        Proposal("an idea"),
+        Proposal(None, usage=msgspec.structs.replace(Usage(), output_tokens=1.5)),
+    ],
+)
+async def test_what_a_reader_could_not_read_back_never_reaches_the_journal(play, answer):
+    class Answers:
+        async def propose(self, state):
+            return answer
+
+    record = await play(Plays(HELP), Answers())
+    assert record.steps[0].observation.status == "told"
+    assert any("the ideator broke" in warning for warning in record.warnings)
+    assert record.ended.outcome == "finished"
+
+
+async def test_a_number_beyond_all_solutions_is_no_revert(play):
+    idea = Idea(f"Revert to #{'9' * 5000}: it was better.", "Do more.", "It may help.")
+    record = await play(Plays(HELP), Says(idea))
+    assert record.ended.outcome == "finished"

@@ -68,3 +68,10 @@ def test_unknown_fields_are_refused():
 def test_values_do_not_change():
     with pytest.raises(AttributeError):
         Score(1.0, True).value = 2.0
+
+
+@pytest.mark.parametrize("field", ["calls", "input_tokens", "cost_usd", "waited_s"])
+@pytest.mark.parametrize("value", [-1, float("nan")])
+def test_usage_is_never_negative(field, value):
+    with pytest.raises(ValueError, match="negative"):
+        Usage(**{field: value})
