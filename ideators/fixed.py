@@ -8,6 +8,7 @@ import msgspec
 import yaml
 
 from mle_ideator.errors import UsageError
+from mle_ideator.plain_text import joined_lines
 from mle_ideator.types import HelpState, Idea, Proposal
 
 
@@ -33,18 +34,14 @@ def _read(argument: str) -> list[Idea]:
     try:
         ideas = msgspec.convert(yaml.safe_load(Path(argument).read_text("utf-8-sig")), list[Idea])
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the ideas in {argument}: {_one_line(error)}") from error
+        raise UsageError(f"cannot read the ideas in {argument}: {joined_lines(error)}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UsageError(
             f"{argument} is no YAML or JSON list of ideas (analysis, action, rationale): "
-            f"{_one_line(error)}"
+            f"{joined_lines(error)}"
         ) from error
     if not ideas:
         raise UsageError(f"{argument} holds no ideas; it needs at least one")
     if not all(text.strip() for i in ideas for text in (i.analysis, i.action, i.rationale)):
         raise UsageError(f"{argument}: analysis, action and rationale must not be empty")
     return ideas
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())

@@ -36,7 +36,10 @@ _OBJECT = re.compile(r"\s*(?:(?:```|~~~)\s*(?:json\s*)?)?\{", re.IGNORECASE)
 _CUT_TAG = re.compile(r"</\w*$")
 _ORDER = [f"<{end}{name}>" for name in PARTS for end in ("", "/")]
 _MAX_BRACKETS = 200
+_MAX_MARKS = 300
 """More of them are rubbish, on which a tolerant reader would spend seconds."""
+_BRACKETS = re.compile(r"[{\[]")
+_MARKS = re.compile(r"""[{}\[\]:"'`“”\\]""")
 
 
 def read_idea(text: str) -> tuple[Idea | None, str]:
@@ -154,13 +157,13 @@ def _in_json(text: str) -> tuple[dict[str, str], str]:
     text = text[text.index("{") : text.rfind("}") + 1]
     if not text:
         return {}, "the JSON object is not closed"
-    if len(text) > 4 * MAX_PART_CHARS or len(re.findall(r"[{\[]", text)) > _MAX_BRACKETS:
+    if len(text) > 4 * MAX_PART_CHARS or len(_BRACKETS.findall(text)) > _MAX_BRACKETS:
         return {}, "it is no JSON object of three texts, but much more"
     keys = [key.lower() for key in _KEY.findall(text)]
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         times = f"{keys.count(twice)} times"
         return {}, f'the key "{twice}" stands there {times}; write one JSON object'
-    found = _loaded(text)
+    found = _loaded(text, repair=len(_MARKS.findall(text)) <= _MAX_MARKS)
     if not isinstance(found, dict):
         return {}, "it is no single JSON object"
     named = {str(key).strip().lower(): value for key, value in found.items()}
@@ -172,12 +175,14 @@ def _in_json(text: str) -> tuple[dict[str, str], str]:
     return {name: str(named[name]).strip() for name in PARTS}, ""
 
 
-def _loaded(text: str) -> object:
-    """What the text says as JSON, nearly JSON or a Python literal; `None` if nothing."""
+def _loaded(text: str, *, repair: bool) -> object:
+    """What the text says as JSON, or if it may be repaired as nearly JSON; `None` if nothing."""
     try:
         return json.JSONDecoder(strict=False).raw_decode(text)[0]
     except (ValueError, RecursionError):
         pass
+    if not repair:
+        return None
     from json_repair import loads
 
     try:

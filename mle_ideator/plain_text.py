@@ -1,4 +1,4 @@
-"""What agents, cells and data say, made harmless for a terminal."""
+"""What agents, cells, data and errors say: harmless for a terminal, and on one line."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ def printable(text: str) -> str:
     terminal.
     """
     return "".join(map(_visible, text))
+
+
+def one_line(text: str, width: int) -> str:
+    """The first line with anything on it, cut to a width."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def joined_lines(said: object) -> str:
+    """All of it on one line."""
+    return " ".join(str(said).split())
 
 
 def _visible(char: str) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Sequence
+from difflib import unified_diff
 from pathlib import Path
 
 from mle_ideator.files import Signature, read_regular, replace_file, signature
@@ -15,6 +16,8 @@ from mle_ideator.types import Grade, Metric, Problem, Score, Scores, Solution
 SOLUTION = "solution.py"
 SUBMISSION = "submission.csv"
 _MAX_CODE = 2_000_000
+_MOST_COMPARED = 2_000
+"""Lines."""
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
 _VALIDATION = re.compile(rf"^\W*validation score:\s*({_NUMBER})\s*$", re.IGNORECASE | re.MULTILINE)
 
@@ -123,3 +126,14 @@ def ranked(solutions: Sequence[Solution], selection: str, min_delta: float = 0.0
         )
         order.insert(place, solution)
     return order
+
+
+def way_back(code: str, best: str) -> str:
+    """How going back to the best code would change the code as it stands, as a unified diff.
+
+    Empty if nothing would, or if they are too long to be compared in a moment.
+    """
+    before, after = code.splitlines(), best.splitlines()
+    if max(len(before), len(after)) > _MOST_COMPARED:
+        return ""
+    return "\n".join(list(unified_diff(before, after, lineterm="", n=1))[2:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ from mle_ideator.setups import Setup
 from mle_ideator.types import Metric, Score, Scores, Task
 
 ROWS = 20
+
+# A background job ignores interrupts, and hands that on to every process that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -121,6 +121,9 @@ def read_arguments(given: Mapping[str, Any]) -> Arguments:
     for name in told:
         if name not in Arguments.__struct_fields__:
             raise UsageError(unknown("argument", name, Arguments.__struct_fields__))
+    fields = msgspec.structs.fields(Arguments)
+    if missing := [field.name for field in fields if field.required and field.name not in told]:
+        raise UsageError(f"missing: {', '.join(missing)}.")
     for place in _true_false_numbers(told):
         raise UsageError(f"{place}: expected a number, got true or false.")
     try:

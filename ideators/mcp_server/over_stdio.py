@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
+import anyio
 from mcp.server.stdio import stdio_server
 
+from mle_ideator.ideators.mcp_server.half_characters import mended
 from mle_ideator.ideators.mcp_server.tool import SeekHelpTool
-
-
-@contextmanager
-def stdout_kept_clean() -> Iterator[None]:
-    """What is printed meanwhile, by whatever means, goes to stderr."""
-    sys.stdout.flush()
-    wire = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        os.dup2(wire, 1)
-        os.close(wire)
 
 
 async def serve(tool: SeekHelpTool) -> None:
@@ -44,6 +30,22 @@ async def serve(tool: SeekHelpTool) -> None:
     await serving
 
 
+class _Mended(io.TextIOWrapper):
+    """Lines of JSON that can be read."""
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        return mended(super().readline(size))
+
+
+def _wire() -> _Mended:
+    """The real stdin; whoever else reads meanwhile, a child of an ideator say, finds its end."""
+    wire = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return _Mended(os.fdopen(wire, "rb", closefd=False), encoding="utf-8", errors="replace")
+
+
 async def _serve(tool: SeekHelpTool) -> None:
-    async with stdio_server() as (incoming, outgoing):
+    async with stdio_server(stdin=anyio.wrap_file(_wire())) as (incoming, outgoing):
         await tool.server.run(incoming, outgoing, tool.server.create_initialization_options())

@@ -33,13 +33,20 @@ from mle_ideator.types import (
 
 _UNTOLD = "(not handed over)"
 _OF_CLASSES = re.compile(
-    r"accuracy|\bacc\b|f1|auc|log.?loss|entropy|kappa|matthews|\bmcc\b|precision|recall|brier"
-    r"|gini|jaccard|hamming",
+    r"accuracy|f1|auc|log.?loss|entropy|kappa|matthews|precision|recall|brier|gini|jaccard|hamming"
+    r"|error.?rate|misclassif|top.?(?:k|\d)|ndcg"
+    r"|(?<![a-z])(?:acc|mcc|roc|qwk|m?iou|dice|m?ap)(?![a-z])",  # parts of other words, too
     re.IGNORECASE,
 )
 _OF_PROBABILITIES = re.compile(
-    r"auc|log.?loss|entropy|brier|gini|average.?precision", re.IGNORECASE
+    r"auc|log.?loss|entropy|brier|gini|average.?precision|(?<![a-z])roc(?![a-z])", re.IGNORECASE
 )
+_OF_NUMBERS = re.compile(
+    r"rms|msl?e|mae|mape|absolute|squared|deviance|pinball|quantile|pearson|spearman|explained"
+    r"|(?<![a-z])r.?2(?!\d)",
+    re.IGNORECASE,
+)
+_ABOUT_CLASSES = re.compile(r"\bclassif|\bdetect|\brecogni[sz]", re.IGNORECASE)
 
 
 class Assumed(Value, frozen=True):
@@ -168,7 +175,7 @@ def _best(solutions: Sequence[Solution]) -> int | None:
 
 
 def _task(told: Arguments, metric: Metric) -> Task:
-    kind = told.task_type or f"tabular-{_problem(told.metric)}"
+    kind = told.task_type or f"tabular-{_problem(told)}"
     return Task(
         id="handed-over",
         title=told.task.strip().splitlines()[0].lstrip("# ")[:100],
@@ -186,8 +193,13 @@ def _task(told: Arguments, metric: Metric) -> Task:
     )
 
 
-def _problem(metric: str) -> Literal["classification", "regression"]:
-    return "classification" if _OF_CLASSES.search(metric) else "regression"
+def _problem(told: Arguments) -> Literal["classification", "regression"]:
+    """By the metric's name, and where that says nothing by the task."""
+    if _OF_CLASSES.search(told.metric):
+        return "classification"
+    if _OF_NUMBERS.search(told.metric) or not _ABOUT_CLASSES.search(told.task):
+        return "regression"
+    return "classification"
 
 
 def _prediction(metric: str, kind: str) -> Literal["value", "label", "probability"]:

@@ -21,9 +21,12 @@ from mcp.types import (
 )
 
 from mle_ideator import __version__
-from mle_ideator.errors import MleIdeatorError, UsageError, unknown
+from mle_ideator.errors import AgentError, UsageError, unknown
+from mle_ideator.ideators.answering import proposal_of
 from mle_ideator.ideators.mcp_server.arguments import read_arguments, schema
 from mle_ideator.ideators.mcp_server.states import help_state
+from mle_ideator.journal import writable
+from mle_ideator.plain_text import printable
 from mle_ideator.prompts import render
 from mle_ideator.protocols import Ideator
 from mle_ideator.types import HelpState, Idea, Proposal
@@ -55,19 +58,19 @@ class SeekHelpTool:
         """One call, answered: wrong arguments and an ideator that breaks are tool errors."""
         start = time.monotonic()
         try:
-            state = help_state(read_arguments(arguments))
+            state = writable(help_state(read_arguments(arguments)))
         except UsageError as error:
             return _refusal(str(error))
         try:
             async with self._turn:
-                proposal = await self.ideator.propose(state)
-        except MleIdeatorError as error:
+                proposal = await proposal_of(self.ideator, state)
+        except AgentError as error:
             return _refusal(f"the ideator failed, go on by yourself: {error}")
         except Exception as error:
+            # Its words may hold keys and paths, which are no foreign agent's business.
             log.exception("the ideator broke")
-            what = f"{type(error).__name__}: {error}"
-            return _refusal(f"the ideator broke, go on by yourself: {what}")
-        came = "an idea" if proposal.idea else f"no idea ({proposal.reason})"
+            return _refusal(f"the ideator broke ({type(error).__name__}), go on by yourself.")
+        came = "an idea" if proposal.idea else f"no idea ({printable(proposal.reason)})"
         log.info("%s after %.1f s", came, time.monotonic() - start)
         return _told(proposal, state)
 
@@ -141,6 +144,6 @@ def _what(state: HelpState, number: int | None) -> str:
 
 
 def _refusal(message: str) -> CallToolResult:
-    line = " ".join(message.split())
+    line = printable(" ".join(message.split()))
     log.warning("refused: %s", line)
     return CallToolResult(content=[TextContent(type="text", text=line)], is_error=True)

@@ -1,6 +1,7 @@
 """The ideator that needs no model: a table of hints, weighed by what the help state shows.
 
-`reading` turns the help state's text into `facts`; `hints` is the table of operations, with how
+`reading` turns the help state's text into `facts`, with what solutions are made of (`codes`) and
+what was tried (`history`); `hints` is the table of operations, with how
 well they fit (`fits`) and why they should help (`reasons`); `ranking` works out the expected gain
 of each; `wording` writes the best one as an idea.
 """

@@ -18,8 +18,8 @@ class Attempt(Value, frozen=True, kw_only=True):
     """What the idea asked for."""
     refused: frozenset[str]
     """What of it the solution that followed does not have, going by its recipe."""
-    bases: tuple[frozenset[str], ...]
-    """The recipes on which it may have been carried out."""
+    here: bool
+    """May it have been carried out on the reading's recipe?"""
     failed: bool
     """No valid solution followed."""
     untried: bool
@@ -49,8 +49,10 @@ class Reading(Value, frozen=True, kw_only=True):
     score: Score | None
     """The base's score."""
     attempts: tuple[Attempt, ...]
-    known_recipes: tuple[frozenset[str], ...]
-    """Of every solution so far."""
+    known_recipes: frozenset[frozenset[str]]
+    """Of the solutions so far, as far as they were read."""
+    deep: bool
+    """Is it work of deep networks on what is no table?"""
     progress: float
     """Share of the help requests that are used up, 0 to 1."""
     seconds: float

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from mle_ideator.ideators.offline.ranking import LEAST_GAIN, weigh
 from mle_ideator.ideators.offline.reading import read
 from mle_ideator.ideators.offline.wording import write
@@ -16,8 +18,13 @@ class OfflineIdeator:
     """
 
     async def propose(self, state: HelpState) -> Proposal:
-        reading = read(state)
-        best = next(iter(weigh(reading)), None)
-        if best is None or best.gain < LEAST_GAIN:
-            return Proposal(None, "nothing left that I expect to help")
-        return Proposal(write(best, reading))
+        # A long state takes seconds, in which a server has others to answer.
+        return await asyncio.to_thread(_proposal, state)
+
+
+def _proposal(state: HelpState) -> Proposal:
+    reading = read(state)
+    best = next(iter(weigh(reading)), None)
+    if best is None or best.gain < LEAST_GAIN:
+        return Proposal(None, "nothing left that I expect to help")
+    return Proposal(write(best, reading))

@@ -31,6 +31,17 @@ _KIN: tuple[frozenset[str], ...] = tuple(
 )
 """Operations of which one tells something about the other."""
 
+_ANY_MODEL = frozenset(
+    (
+        *("class_weights", "more_regularisation", "more_capacity", "tune"),
+        *("bag_seeds", "blend", "tune_threshold", "calibrate"),
+    )
+)
+"""What can be done to a deep network as well; the rest would put a weaker model in its place."""
+
+_MOST_TOLD = 8
+"""So many of the kin's outcomes are told, the latest ones."""
+
 _SECONDS = {"cheap": 5.0, "moderate": 15.0, "heavy": 40.0}
 """What a cell needs at least for an operation of that cost to be worth starting."""
 
@@ -68,7 +79,13 @@ def rank(state: HelpState) -> list[Candidate]:
 
 def applicable(reading: Reading) -> list[Hint]:
     """The hints whose operation fits this data and is not in the recipe."""
-    return [h for h in HINTS if h.operation not in reading.recipe and h.fits(reading) > 0]
+    return [
+        hint
+        for hint in HINTS
+        if hint.operation not in reading.recipe
+        and (hint.operation in _ANY_MODEL or not reading.deep)
+        and hint.fits(reading) > 0
+    ]
 
 
 def weigh(reading: Reading) -> list[Candidate]:
@@ -108,8 +125,7 @@ def _own_evidence(operation: str, reading: Reading) -> Factor:
         return Factor("evidence", 0.0, "it failed in this session")
     if any(operation in a.refused for a in tried):
         return Factor("evidence", 0.0, "it was asked for and not carried out")
-    here = any(reading.recipe in a.bases for a in tried)
-    if here or _with(operation, reading.recipe) in reading.known_recipes:
+    if any(a.here for a in tried) or _with(operation, reading.recipe) in reading.known_recipes:
         return Factor("evidence", 0.0, "it was tried on this very solution")
     misses = sum(not a.improved(reading.task.min_delta) for a in tried)
     if misses:
@@ -130,7 +146,11 @@ def _kin_evidence(operation: str, reading: Reading) -> Factor:
         value *= 1.2 if helped else 0.8
         names = ", ".join(sorted(told))
         seen.append(f"{names} {'helped' if helped else 'did not help'}")
-    return Factor("kin", min(1.5, max(0.4, value)), "; ".join(seen) or "nothing like it was tried")
+    return Factor(
+        "kin",
+        min(1.5, max(0.4, value)),
+        "; ".join(seen[-_MOST_TOLD:]) or "nothing like it was tried",
+    )
 
 
 def _tried(operation: str, attempts: Iterable[Attempt]) -> list[Attempt]:

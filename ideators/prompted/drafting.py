@@ -99,5 +99,11 @@ def _judged(completion: Completion, solutions: Sequence[int], options: CallOptio
 
 def _copied(idea: Idea) -> bool:
     """Is a part of it, but for a few characters, the example's?"""
-    parts = ((getattr(idea, name), getattr(EXAMPLE, name)) for name in PARTS)
-    return any(SequenceMatcher(None, said, shown).ratio() > 0.85 for said, shown in parts)
+    return any(_alike(getattr(idea, name), getattr(EXAMPLE, name)) for name in PARTS)
+
+
+def _alike(said: str, shown: str) -> bool:
+    match = SequenceMatcher(None, said, shown)
+    # The first two are upper bounds of the third, which takes long where texts are.
+    ratios = (match.real_quick_ratio, match.quick_ratio, match.ratio)
+    return all(ratio() > 0.85 for ratio in ratios)

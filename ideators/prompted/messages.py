@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from difflib import unified_diff
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
@@ -16,6 +18,12 @@ from mle_ideator.prompts import render
 from mle_ideator.types import HelpState, Idea, Situation
 
 Form = Literal["tags", "json"]
+
+MOST_LISTED = 500
+"""Of more solutions or ideas the latest ones are listed."""
+_MOST_COMPARED, _MOST_LINES = 200_000, 2_000
+"""Characters and lines of two codes that are compared: what it takes grows with their product."""
+_MOST_WORDS = 2_000
 
 EXAMPLE = Idea(
     "Refine: fold 3 scores 0.31 and the others 0.19 to 0.21 (step 14), and only fold 3 holds wards "
@@ -48,29 +56,51 @@ def messages_of(
     return system, task, Message("user", render("ideator/story", account=told)), now
 
 
+class Asked:
+    """What one proposal asks: the messages for each budget, written once, beside the event loop."""
+
+    def __init__(self, state: HelpState, form: Form, *, again: bool) -> None:
+        self.state = state
+        self._form: Form = form
+        self._again = again
+        self._written: dict[int, tuple[Message, ...]] = {}
+        self._pen = asyncio.Lock()
+
+    async def messages(self, budget: int) -> tuple[Message, ...]:
+        """The request in at most `budget` tokens. Raises `AgentError` as `messages_of` does."""
+        if budget not in self._written:
+            async with self._pen:
+                if budget not in self._written:
+                    write = partial(messages_of, self.state, budget, self._form, again=self._again)
+                    self._written[budget] = await asyncio.to_thread(write)
+        return self._written[budget]
+
+
 def _task(situation: Situation, room: int) -> str:
     task = situation.task
-    return render(
+    text = render(
         "ideator/task",
         task=task,
         description=cut(task.description, room // 4),
         sandbox=situation.sandbox,
     )
+    return cut(text, max(room // 3, room // 4 + 300))
 
 
 def _now(state: HelpState, room: int, form: Form) -> str:
     situation, request = state.situation, state.request
     asked = {name: cut(getattr(request, name), room // 24) for name in request.__struct_fields__}
-    code, diff = situation.code, _way_back(situation)
+    code, diff = situation.code, cut(_way_back(situation), room // 12)
+    shown = None if code is None else cut(code.strip("\n"), room // 4)
     return render(
         "ideator/now",
         solutions=cut("\n".join(_scores(situation)), room // 12),
         ideas=cut("\n".join(_ideas(situation)), room // 12),
-        code=None if code is None else cut(code.strip("\n"), room // 4),
+        code=shown,
         current=next((s.number for s in reversed(situation.solutions) if s.code == code), None),
-        diff=cut(diff, room // 12),
+        diff=diff,
         best=situation.best,
-        fence=_fence(f"{code}\n{diff}"),
+        fence=_fence(f"{shown}\n{diff}"),
         remaining=situation.remaining,
         request=asked,
         form=form,
@@ -78,20 +108,27 @@ def _now(state: HelpState, room: int, form: Form) -> str:
 
 
 def _scores(situation: Situation) -> Iterator[str]:
-    for solution in situation.solutions:
+    """The best solution and the latest ones, a line each."""
+    recent = situation.solutions[-MOST_LISTED:]
+    earlier = len(situation.solutions) - len(recent)
+    if earlier:
+        yield f"- {earlier} earlier ones"
+        best = situation.best_solution
+        recent = recent if best is None or best in recent else (best, *recent)
+    for solution in recent:
         scores = solution.scores
         public = f", public {scores.public}" if scores.public else ""
-        best = ", the best so far" if solution.number == situation.best else ""
+        mark = ", the best so far" if solution.number == situation.best else ""
         yield (
             f"- #{solution.number} (step {solution.step}): "
-            f"validation {scores.validation or 'not printed'}{public}{best}"
+            f"validation {scores.validation or 'not printed'}{public}{mark}"
         )
 
 
 def _ideas(situation: Situation) -> Iterator[str]:
-    """Each idea so far, and the solution that followed before the next one was asked for."""
+    """Each of the latest ideas, and the solution that followed before the next one."""
     steps = situation.trajectory
-    asked = [i for i, step in enumerate(steps) if step.idea is not None]
+    asked = [i for i, step in enumerate(steps) if step.idea is not None][-MOST_LISTED:]
     for start, end in pairwise([*asked, len(steps)]):
         made = next((s.solution for s in steps[start:end] if s.solution is not None), None)
         came = f"solution #{made}" if made else "no solution"
@@ -99,7 +136,7 @@ def _ideas(situation: Situation) -> Iterator[str]:
 
 
 def _one_line(idea: Idea | None) -> str:
-    words = " ".join(idea.action.split()) if idea else ""
+    words = " ".join(idea.action[:_MOST_WORDS].split()) if idea else ""
     return words if len(words) <= 200 else f"{words[:199]}…"
 
 
@@ -108,10 +145,9 @@ def _way_back(situation: Situation) -> str:
     best, code = situation.best_solution, situation.code
     if best is None or code is None or best.code == code:
         return ""
-    lines: Sequence[str] = list(
-        unified_diff(code.splitlines(), best.code.splitlines(), lineterm="", n=1)
-    )
-    return "\n".join(lines[2:])
+    old, new = code[:_MOST_COMPARED].splitlines(), best.code[:_MOST_COMPARED].splitlines()
+    old, new = old[:_MOST_LINES], new[:_MOST_LINES]
+    return "\n".join(list(unified_diff(old, new, lineterm="", n=1))[2:])
 
 
 def _fence(text: str) -> str:

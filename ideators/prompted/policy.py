@@ -13,9 +13,9 @@ from mle_ideator.errors import AgentError, ContextOverflow, OutOfBudget
 from mle_ideator.idea_form import STOP, idea_schema
 from mle_ideator.ideators.prompted.choosing import CHOICE_STOP, merged, ranked, voted
 from mle_ideator.ideators.prompted.drafting import Draft, drafted
-from mle_ideator.ideators.prompted.messages import Form, messages_of
+from mle_ideator.ideators.prompted.messages import Asked, Form
 from mle_ideator.ideators.prompted.purse import Purse
-from mle_ideator.messages import CallOptions, Message
+from mle_ideator.messages import CallOptions
 from mle_ideator.protocols import ChatModel
 from mle_ideator.registry import create
 from mle_ideator.types import HelpState, Idea, Proposal, Value
@@ -64,11 +64,12 @@ class PromptedIdeator:
 
     async def propose(self, state: HelpState) -> Proposal:
         purse = Purse(state.situation.remaining.cost_usd)
-        drafts = await self._drafts(state, purse)
+        asked = Asked(state, self.options.form, again=self.options.ideas > 1)
+        drafts = await self._drafts(asked, purse)
         ideas = merged(draft.idea for draft in drafts if draft.idea)
         if not ideas:
             return _none(drafts, purse)
-        idea = await self._chosen(ideas, state, purse) if len(ideas) > 1 else ideas[0]
+        idea = await self._chosen(ideas, asked, purse) if len(ideas) > 1 else ideas[0]
         return Proposal(idea, usage=purse.used)
 
     async def aclose(self) -> None:
@@ -77,31 +78,37 @@ class PromptedIdeator:
 
     # -------------------------------------------------------------------------------- drafts
 
-    async def _drafts(self, state: HelpState, purse: Purse) -> Sequence[Draft]:
+    async def _drafts(self, asked: Asked, purse: Purse) -> Sequence[Draft]:
         """As many as wanted, at the same time; one, if the money is short for all of them."""
         number = self.options.ideas
-        drafts = await self._at_once(number, state, purse)
+        drafts = await self._at_once(number, asked, purse)
         if number > 1 and all(isinstance(draft.error, OutOfBudget) for draft in drafts):
-            return await self._at_once(1, state, purse)
+            return await self._at_once(1, asked, purse)
         return drafts
 
-    async def _at_once(self, number: int, state: HelpState, purse: Purse) -> Sequence[Draft]:
+    async def _at_once(self, number: int, asked: Asked, purse: Purse) -> Sequence[Draft]:
+        try:
+            await asked.messages(self._budget(self._share))  # now, so that all are sent at once
+        except AgentError as error:
+            return [Draft(error=error)]
         shares = purse.shares(number)
         drafts = await asyncio.gather(
-            *(self._draft(state, share, place) for place, share in enumerate(shares))
+            *(self._draft(asked, share, place) for place, share in enumerate(shares))
         )
         for share in shares:
             purse.settle(share.used)
         return drafts
 
-    async def _draft(self, state: HelpState, purse: Purse, place: int) -> Draft:
+    async def _draft(self, asked: Asked, purse: Purse, place: int) -> Draft:
         """One candidate, from shorter messages if the model can not read as much."""
-        share, numbers = self._share, [s.number for s in state.situation.solutions]
+        situation, share = asked.state.situation, self._share
+        numbers = [solution.number for solution in situation.solutions]
         for _ in range(1 + SHRINKS):
             try:
-                options = self._call(share, state.situation.seed + place, numbers)
+                options = self._call(share, situation.seed + place, numbers)
+                messages = await asked.messages(self._budget(share))
                 draft = await drafted(
-                    *(self.model, self._messages(state, share), options, purse),
+                    *(self.model, messages, options, purse),
                     form=self.options.form,
                     solutions=numbers,
                 )
@@ -114,19 +121,15 @@ class PromptedIdeator:
                 return draft
         return Draft(error=AgentError(f"{overflow} (shortened {SHRINKS} times)"))
 
-    async def _chosen(self, ideas: Sequence[Idea], state: HelpState, purse: Purse) -> Idea:
+    async def _chosen(self, ideas: Sequence[Idea], asked: Asked, purse: Purse) -> Idea:
         if self.options.choose == "ranker":
-            return ranked(state, ideas)
-        messages = self._messages(state, self._share)
-        call = self._call(self._share, state.situation.seed)
+            return await asyncio.to_thread(ranked, asked.state, ideas)
+        messages = await asked.messages(self._budget(self._share))
+        call = self._call(self._share, asked.state.situation.seed)
         options = msgspec.structs.replace(call, stop=(CHOICE_STOP,), json_schema=None)
         return await voted(self.model, messages, ideas, options, purse, self.options.ballots)
 
     # ------------------------------------------------------------------------------- requests
-
-    def _messages(self, state: HelpState, share: float) -> tuple[Message, ...]:
-        budget, form = self._budget(share), self.options.form
-        return messages_of(state, budget, form, again=self.options.ideas > 1)
 
     def _call(self, share: float, seed: int, solutions: Sequence[int] = ()) -> CallOptions:
         options, tags = self.options, self.options.form == "tags"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import httpx2
@@ -10,12 +11,20 @@ import msgspec
 
 from mle_ideator import __version__
 from mle_ideator.errors import AgentError
+from mle_ideator.idea_form import MAX_PART_CHARS, well_formed, wrong_revert
 from mle_ideator.ideators.serving.schema import SCHEMA_HEADER, VERSION_HEADER, digest
-from mle_ideator.types import UNKNOWN_USAGE, Usage
+from mle_ideator.plain_text import printable
+from mle_ideator.types import UNKNOWN_USAGE, Proposal, Usage
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
+_HEEDED_S = 1.0
+"""A server that asks for a shorter wait again and again is not asked ever faster."""
 _LARGEST = 4 * 2**20
 _LONGEST_MESSAGE = 300
+_FORM = (
+    f"three parts, none empty or over {MAX_PART_CHARS} characters, the analysis starting with "
+    "Refine or Revert to #k"
+)
 
 
 class Down(AgentError):
@@ -34,10 +43,15 @@ class TryFailed(Exception):
 
     def wait_s(self, tries: int) -> float:
         """Never shorter than the server asks for, and not the same for all of its clients."""
-        if self._retry_after_s is not None:
-            return self._retry_after_s * random.uniform(1.0, 1.25)
-        wait: float = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** (tries - 1))
-        return wait * random.uniform(0.5, 1.0)
+        asked = (self._retry_after_s or 0.0) * random.uniform(1.0, 1.25)
+        if asked >= _HEEDED_S:
+            return asked
+        wait: float = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(tries - 1, 10))
+        return max(asked, wait * random.uniform(0.5, 1.0))
+
+
+class Busy(TryFailed):
+    """The server works, and has no time yet."""
 
 
 class Reply(NamedTuple):
@@ -50,8 +64,7 @@ class Reply(NamedTuple):
     @property
     def says(self) -> str:
         """Its own words on what went wrong, or its status."""
-        words = " ".join(str(self._error.get("message") or f"HTTP {self.status}").split())
-        return words[:_LONGEST_MESSAGE]
+        return cut(str(self._error.get("message") or f"HTTP {self.status}"))
 
     @property
     def code(self) -> object:
@@ -91,6 +104,29 @@ async def send(client: httpx2.AsyncClient, url: str, body: bytes) -> Reply:
     except httpx2.RequestError as error:
         message = f"the connection broke ({line(error)})"
         raise TryFailed(message, used=UNKNOWN_USAGE) from error
+
+
+def read_proposal(content: bytes, numbers: Collection[int]) -> Proposal:
+    """What a server answered, believed only as far as it can be true.
+
+    Where these solutions exist, an idea that is not well-formed or goes back to another one counts
+    as malformed. Raises `msgspec.DecodeError`, also for a negative usage.
+    """
+    told = msgspec.json.decode(content, type=Proposal)
+    if told.idea is None:
+        return msgspec.structs.replace(told, reason=cut(told.reason))
+    if not well_formed(told.idea):
+        wrong = f"its idea is not in form: {_FORM}"
+    else:
+        wrong = wrong_revert(told.idea, numbers)
+    if wrong:
+        return Proposal(None, wrong, told.usage, malformed=True)
+    return Proposal(told.idea, usage=told.usage)
+
+
+def cut(text: str) -> str:
+    """In one line, and not for ever."""
+    return printable(" ".join(text.split())[:_LONGEST_MESSAGE])
 
 
 def line(error: Exception) -> str:

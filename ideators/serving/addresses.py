@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 
 from mle_ideator.errors import UsageError
+
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\]|([A-Za-z0-9.-]+))(?::[0-9]{0,5})?")
 
 
 def is_loopback(host: str) -> bool:
@@ -16,10 +19,9 @@ def is_loopback(host: str) -> bool:
 
 
 def host_in(header: str) -> str:
-    """A Host header without its port, an IPv6 address without its brackets."""
-    if header.startswith("["):
-        return header[1:].partition("]")[0]
-    return header.partition(":")[0]
+    """A Host header without its port, an IPv6 address without its brackets; empty if it is none."""
+    found = _HOST.fullmatch(header)
+    return (found[1] or found[2]) if found else ""
 
 
 def listen(host: str, port: int) -> socket.socket:

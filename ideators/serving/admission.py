@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from mle_ideator.ideators.serving.answers import Refused
@@ -21,17 +21,28 @@ _SOONEST_S, _LATEST_S = 1.0, 60.0
 class Places:
     """At most `concurrency` requests at work, and `queue` more that wait for it."""
 
-    def __init__(self, concurrency: int, queue: int, deadline_s: float) -> None:
+    def __init__(
+        self,
+        concurrency: int,
+        queue: int,
+        deadline_s: float,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.draining = False
         self.admitted = 0
-        self.at_work = 0
         self._concurrency = concurrency
         self._most = concurrency + queue
         self._deadline_s = deadline_s
         self._turns = asyncio.Semaphore(concurrency)
-        self._turn_s = 0.0
+        self._now = now
+        self._begun: dict[object, float] = {}
+        self._turn_s: float | None = None
         self._empty = asyncio.Event()
         self._over = asyncio.Event()
+
+    @property
+    def at_work(self) -> int:
+        return len(self._begun)
 
     @property
     def waiting(self) -> int:
@@ -62,20 +73,27 @@ class Places:
         except TimeoutError as error:
             message = f"its turn did not come within {self._deadline_s:g} s; try again later."
             raise Refused(503, "late", message, retry_after_s=self.retry_after_s) from error
-        start = time.monotonic()
-        self.at_work += 1
+        turn = object()
+        begun = self._begun[turn] = self._now()
         try:
             yield
+            self._measure(self._now() - begun)  # one that was broken off tells nothing
         finally:
-            self.at_work -= 1
+            del self._begun[turn]
             self._turns.release()
-            self._turn_s += (time.monotonic() - start - self._turn_s) * _SMOOTHING
+
+    def _measure(self, turn_s: float) -> None:
+        if self._turn_s is None:
+            self._turn_s = turn_s
+        self._turn_s += (turn_s - self._turn_s) * _SMOOTHING
 
     @property
     def retry_after_s(self) -> float:
         """When those that are in will probably be through."""
         rounds = max(1.0, self.admitted / self._concurrency)
-        return min(_LATEST_S, max(_SOONEST_S, self._turn_s * rounds))
+        oldest_s = self._now() - min(self._begun.values(), default=self._now())
+        turn_s = max(self._turn_s or 0.0, oldest_s)
+        return min(_LATEST_S, max(_SOONEST_S, turn_s * rounds))
 
     # -------------------------------------------------------------------------------- the end
 

@@ -12,6 +12,7 @@ import msgspec
 from starlette.responses import Response
 
 from mle_ideator.errors import AgentError, ContextOverflow, MleIdeatorError, OutOfBudget
+from mle_ideator.plain_text import printable
 
 
 class Refused(Exception):
@@ -23,7 +24,7 @@ class Refused(Exception):
         super().__init__(message)
         self.status = status
         self.code = code
-        self.message = message
+        self.message = printable(message)
         self.retry_after_s = retry_after_s
 
 

@@ -17,12 +17,14 @@ from starlette.routing import Route
 
 from mle_ideator import __version__
 from mle_ideator.errors import MleIdeatorError
+from mle_ideator.ideators.answering import proposal_of
 from mle_ideator.ideators.serving import chat_route, schema
 from mle_ideator.ideators.serving.admission import Places
 from mle_ideator.ideators.serving.answers import Gone, Refused, as_json, invalid, refusal, told
 from mle_ideator.ideators.serving.body import read, skipped, unless
 from mle_ideator.ideators.serving.guard import Guard
 from mle_ideator.ideators.serving.metrics import Metrics
+from mle_ideator.journal import writable
 from mle_ideator.protocols import ChatModel, Ideator
 from mle_ideator.types import HelpState
 
@@ -54,7 +56,7 @@ class Service:
         self.metrics = Metrics(self.places)
 
     def app(self) -> Starlette:
-        return Starlette(
+        app = Starlette(
             routes=[
                 Route("/v1/ideas", self._at_work(self._idea), methods=["POST"]),
                 Route("/v1/chat/completions", self._at_work(self._completion), methods=["POST"]),
@@ -65,6 +67,9 @@ class Service:
             ],
             exception_handlers={HTTPException: _no_such_route},
         )
+        # Behind a proxy a redirect would lead to a wrong address, and the token with it.
+        app.router.redirect_slashes = False
+        return app
 
     # -------------------------------------------------------------------------------- work
 
@@ -74,7 +79,7 @@ class Service:
         except (msgspec.DecodeError, RecursionError) as error:
             raise invalid(error) from error
         async with self.places.turn():
-            proposal = await self.ideator.propose(state)
+            proposal = await proposal_of(self.ideator, state)
         self.metrics.spend(proposal.usage)
         kind = "idea" if proposal.idea else "malformed_idea" if proposal.malformed else "no_idea"
         return Answer(as_json(proposal), kind)
@@ -83,7 +88,7 @@ class Service:
         model = self._model()
         ask = chat_route.read(body)
         async with self.places.turn():
-            completion = await model.complete(ask.conversation(), ask.options())
+            completion = writable(await model.complete(ask.conversation(), ask.options()))
         self.metrics.spend(completion.usage)
         return Answer(chat_route.written(ask, completion, model.name), "completion")
 

@@ -84,4 +84,6 @@ async def _disconnect(request: Request) -> None:
 
 
 def _too_large(most: int) -> Refused:
-    return Refused(413, "too_large", f"the request is larger than {most / 2**20:g} MiB.")
+    return Refused(
+        413, "too_large", f"the request is larger than {most / 2**20:g} MiB, the most here."
+    )

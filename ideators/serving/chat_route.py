@@ -11,15 +11,18 @@ import re
 import time
 import uuid
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
+from msgspec import Meta
 from starlette.responses import Response
 
 from mle_ideator.ideators.serving.answers import Refused, as_json, invalid
 from mle_ideator.messages import CallOptions, Completion, Message, Tool, ToolCall
 from mle_ideator.types import Usage
 
+_Effort = Literal["low", "medium", "high"] | None
+_Tokens = Annotated[int, Meta(ge=1)]
 _REASONS = {"stop": "stop", "length": "length", "tool_calls": "tool_calls"}
 
 
@@ -28,8 +31,8 @@ class _Loose(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Part(_Loose, frozen=True, kw_only=True):
-    type: Literal["text"]
-    text: str
+    type: str
+    text: str = ""
 
 
 class _Function(_Loose, frozen=True, kw_only=True):
@@ -73,7 +76,7 @@ class _JsonSchema(_Loose, frozen=True, kw_only=True):
 
 
 class _Format(_Loose, frozen=True, kw_only=True):
-    type: Literal["text", "json_schema"]
+    type: str
     json_schema: _JsonSchema | None = None
 
 
@@ -88,16 +91,16 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     model: str = ""
     stream: bool | None = None
     stream_options: _StreamOptions | None = None
-    max_tokens: int | None = None
-    max_completion_tokens: int | None = None
-    temperature: float | None = None
+    max_tokens: _Tokens | None = None
+    max_completion_tokens: _Tokens | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     stop: str | list[str] | None = None
     seed: int | None = None
-    reasoning_effort: Literal["low", "medium", "high"] | None = None
+    reasoning_effort: str | None = None
     tools: list[_Tool] | None = None
-    tool_choice: Literal["auto"] | None = None
+    tool_choice: Any = None
     response_format: _Format | None = None
-    n: Literal[1] | None = None
+    n: int | None = None
     # These change nothing in the answer.
     user: Any = None
     metadata: Any = None
@@ -106,6 +109,20 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     safety_identifier: Any = None
     prompt_cache_key: Any = None
     prompt_cache_retention: Any = None
+
+    def unsupported(self) -> str:
+        """What is wished for in the right form and can not be heeded; empty if nothing is."""
+        contents = [m.content for m in self.messages if isinstance(m.content, list)]
+        kinds = {part.type for parts in contents for part in parts}
+        form = self.response_format.type if self.response_format else "text"
+        unheeded = {
+            "n": self.n not in (None, 1),
+            "tool_choice": self.tool_choice not in (None, "auto"),
+            "reasoning_effort": self.reasoning_effort not in (None, "low", "medium", "high"),
+            f"response_format.type {form}": form not in ("text", "json_schema"),
+            **{f"messages.content.type {kind}": kind != "text" for kind in sorted(kinds)},
+        }
+        return next((name for name, is_so in unheeded.items() if is_so), "")
 
     def conversation(self) -> list[Message]:
         return [message.message() for message in self.messages]
@@ -116,7 +133,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return CallOptions(
             max_tokens=self.max_completion_tokens or self.max_tokens or default.max_tokens,
             temperature=self.temperature,
-            effort=self.reasoning_effort,
+            effort=cast(_Effort, self.reasoning_effort),
             stop=(self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ()),
             seed=self.seed,
             tools=tuple(
@@ -134,12 +151,21 @@ def read(body: bytes) -> Ask:
     except (msgspec.DecodeError, RecursionError) as error:
         found = re.fullmatch(r"Object contains unknown field `(\w+)`", str(error))
         if found:
-            message = f"the parameter {found[1]!r} is not supported here; leave it out."
-            raise Refused(400, "unsupported_parameter", message) from error
+            raise _unsupported(found[1]) from error
         raise invalid(error) from error
+    if name := ask.unsupported():
+        raise _unsupported(name)
     if not ask.messages:
         raise Refused(422, "invalid", "messages must not be empty.")
+    form = ask.response_format
+    if form and form.type == "json_schema" and form.json_schema is None:
+        raise Refused(422, "invalid", "response_format.json_schema is missing.")
     return ask
+
+
+def _unsupported(name: str) -> Refused:
+    message = f"the parameter {name!r} is not supported here; leave it out."
+    return Refused(400, "unsupported_parameter", message)
 
 
 def written(ask: Ask, completion: Completion, model: str) -> Response:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
 from pathlib import Path
+
+from starlette.datastructures import Headers
 
 from mle_ideator.errors import UsageError
 from mle_ideator.ideators.serving.addresses import host_in, is_loopback
@@ -20,25 +21,26 @@ class Guard(Value, frozen=True, kw_only=True):
     """Refuse names other than those of this machine: a web page that a browser shows can send
     requests to a port of the machine, by a name of its own that leads there."""
 
-    def check(self, headers: Mapping[str, str]) -> None:
+    def check(self, headers: Headers) -> None:
         """Raises `Refused`."""
         if self.token is not None and not self._has_token(headers):
             raise Refused(401, "unauthorised", "this server wants its token: Bearer TOKEN.")
         if self.local_only and not is_loopback(host_in(headers.get("host", ""))):
             raise Refused(421, "foreign_host", "without a token this server is local only.")
 
-    def admits(self, headers: Mapping[str, str]) -> bool:
+    def admits(self, headers: Headers) -> bool:
         try:
             self.check(headers)
         except Refused:
             return False
         return True
 
-    def _has_token(self, headers: Mapping[str, str]) -> bool:
-        """Compared in constant time."""
-        scheme, _, given = headers.get("authorization", "").partition(" ")
+    def _has_token(self, headers: Headers) -> bool:
+        """Compared in constant time. Of two nobody knows which one a proxy has looked at."""
+        told = headers.getlist("authorization")
+        scheme, _, given = (told[0] if told else "").partition(" ")
         same = hmac.compare_digest(given.strip().encode(), str(self.token).encode())
-        return same and scheme.lower() == "bearer"
+        return same and scheme.lower() == "bearer" and len(told) == 1
 
     def __repr__(self) -> str:
         return f"Guard(token={'set' if self.token else None}, local_only={self.local_only})"
@@ -58,8 +60,11 @@ def guard_for(host: str, token_file: Path | None, no_token: bool) -> Guard:
     return Guard(local_only=not no_token)
 
 
-def readable_by_others(file: Path) -> bool:
-    return bool(file.stat().st_mode & 0o044)
+def loose(token_file: Path | None) -> str:
+    """A warning if others can read the token; empty if not."""
+    if token_file is None or not token_file.stat().st_mode & 0o044:
+        return ""
+    return f"warning: others can read {token_file}; chmod 600 mends that."
 
 
 def _token_in(file: Path) -> str:

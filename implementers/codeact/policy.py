@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from mle_ideator.actions import STOPS, read_action
 from mle_ideator.context import LEAST_BUDGET, conversation, tokens_of
-from mle_ideator.errors import ContextOverflow, UsageError
+from mle_ideator.errors import AgentError, ContextOverflow
 from mle_ideator.implementers.codeact.head import head
-from mle_ideator.implementers.codeact.tail import current_solution, solution_step, tail
+from mle_ideator.implementers.codeact.tail import (
+    Best,
+    best_elsewhere,
+    current_solution,
+    solution_step,
+    tail,
+)
 from mle_ideator.implementers.codeact.tools import TOOLS
 from mle_ideator.implementers.codeact.written import as_calls, as_tags
 from mle_ideator.messages import CallOptions, Completion, Message
 from mle_ideator.protocols import ChatModel
 from mle_ideator.registry import create
-from mle_ideator.types import Decision, Situation, Usage, Value
+from mle_ideator.types import Decision, Situation, Step, Usage, Value
 
 SHRINKS = 3
 """How often a request that the model can not read is made smaller."""
@@ -27,23 +36,18 @@ SHRINK = 0.6
 class CodeActOptions(Value, frozen=True, kw_only=True):
     """How the model is asked."""
 
-    temperature: float | None = None
+    temperature: Annotated[float, Meta(ge=0, le=10)] | None = None
     """`None` leaves it to the model."""
     effort: Literal["low", "medium", "high"] | None = None
     """How much the model may reason; `None` leaves it to the model."""
-    max_output_tokens: int = 8192
+    max_output_tokens: Annotated[int, Meta(ge=1)] = 8192
     """Of one reply, reasoning included."""
-    context_tokens: int = 60_000
+    context_tokens: Annotated[int, Meta(ge=LEAST_BUDGET)] = 60_000
     """Of one request, at most; less where the model can not read as many."""
     tools: bool = False
     """Native tool calls in place of tags."""
     seed: int | None = None
     """For models that take one."""
-
-    def __post_init__(self) -> None:
-        for name, least in (("max_output_tokens", 1), ("context_tokens", LEAST_BUDGET)):
-            if getattr(self, name) < least:
-                raise UsageError(f"option {name!r} must be {least} or more.")
 
 
 class CodeActImplementer:
@@ -85,21 +89,35 @@ class CodeActImplementer:
     # -------------------------------------------------------------------------- the call
 
     async def _reply(self, situation: Situation) -> tuple[Completion, Usage]:
-        """The model's reply, and what the calls before it used that were too long for it."""
-        refused, shrinks = Usage(), 0
-        while True:
-            share, messages = self._share, self.messages(situation)
-            try:
-                return await self.model.complete(messages, self._call(situation)), refused
-            except ContextOverflow as error:
-                if shrinks == SHRINKS:
-                    raise
-                shrinks += 1
-                refused += error.usage or Usage(calls=1)  # refused input is not charged
-                # Not less for each session that finds out at the same time.
-                self._share = min(self._share, share * SHRINK)
+        """The model's reply, and what the calls before it used that were too long for it.
 
-    def _call(self, situation: Situation) -> CallOptions:
+        What all of them used goes with an error, too.
+        """
+        refused = Usage()
+        try:
+            for _ in range(SHRINKS):
+                share, messages = self._share, self.messages(situation)
+                try:
+                    return await self._asked(messages, situation, refused), refused
+                except ContextOverflow as error:
+                    refused += error.usage or Usage(calls=1)  # refused input is not charged
+                    # Not less for each session that finds out at the same time.
+                    self._share = min(self._share, share * SHRINK)
+            return await self._asked(self.messages(situation), situation, refused), refused
+        except (AgentError, asyncio.CancelledError) as error:
+            used = getattr(error, "usage", None)
+            if used or refused.calls:
+                vars(error)["usage"] = refused + (used or Usage())
+            raise
+
+    async def _asked(
+        self, messages: tuple[Message, ...], situation: Situation, refused: Usage
+    ) -> Completion:
+        left = situation.remaining.cost_usd
+        cap = None if left is None else max(0.0, left - (refused.at_most_usd or 0.0))
+        return await self.model.complete(messages, self._call(cap))
+
+    def _call(self, cap: float | None) -> CallOptions:
         options = self.options
         return CallOptions(
             max_tokens=self._output_tokens,
@@ -108,7 +126,7 @@ class CodeActImplementer:
             stop=() if self._tools else STOPS,
             seed=options.seed,
             tools=TOOLS if self._tools else (),
-            max_cost_usd=situation.remaining.cost_usd,
+            max_cost_usd=cap,
         )
 
     @property
@@ -131,14 +149,33 @@ class CodeActImplementer:
     # ---------------------------------------------------------------------- the messages
 
     def messages(self, situation: Situation) -> tuple[Message, ...]:
-        """The request: system, task, the steps so far, the solution unless a step shows it, now."""
-        code = current_solution(situation)
+        """The request: system, task, the steps so far, the solution unless a step shows it, now.
+
+        If the best solution is another one, and no step shows it, now says what it looks like.
+        """
+        best = best_elsewhere(situation, self.budget // 8)
+        messages = self._with(situation, best)
+        if best is None or (best.step and _shows(messages, self._written(best.step))):
+            return messages
+        return self._with(situation, msgspec.structs.replace(best, step=None))
+
+    def _with(self, situation: Situation, best: Best | None) -> tuple[Message, ...]:
         return conversation(
             head(situation, tools=self._tools),
             situation.trajectory,
-            tail(situation),
+            tail(situation, best),
             self.budget,
-            as_calls if self._tools else as_tags,
-            reminder=code,
+            self._written,
+            reminder=current_solution(situation),
             seen_in=solution_step(situation),
         )
+
+    @property
+    def _written(self) -> Callable[[Step], Sequence[Message]]:
+        return as_calls if self._tools else as_tags
+
+
+def _shows(messages: Sequence[Message], written: Sequence[Message]) -> bool:
+    """Is there among the messages what the model wrote at a step, uncut?"""
+    said = written[0]
+    return any((sent.text, sent.calls) == (said.text, said.calls) for sent in messages)

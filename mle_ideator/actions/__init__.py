@@ -1,12 +1,13 @@
 """Between a model's reply and an action, both ways; pure, and total: no reply raises.
 
 An action is written as a tag (`<execute_python>`, `<execute_bash>`, `<seek_help>`, `<finish>`), as
-the only fenced block of a reply, or as a native tool call. What was not clearly meant to be run is
-never run: it becomes `Malformed`, with a correction precise enough to be sent back.
+the only fenced block of a reply where no tools are offered, or as a native tool call. What was not
+clearly meant to be run is never run: it becomes `Malformed`, with a correction precise enough to be
+sent back.
 
 - `reading` decides what a reply says,
-- `blocks` finds tags and fenced blocks in a text,
-- `calls` reads native tool calls,
+- `blocks` finds tags, fenced blocks and what is only thought in a text,
+- `calls` reads native tool calls, `lenient` the JSON in them,
 - `writing` writes an action so that it reads back the same.
 """
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import re
-import warnings
+from itertools import islice
 from typing import Any
 
-from mle_ideator.actions.code import unfenced
+from mle_ideator.actions.code import INVISIBLE, unfenced
+from mle_ideator.actions.lenient import values
 from mle_ideator.errors import unknown
 from mle_ideator.messages import ToolCall
 from mle_ideator.types import Action, Execute, Finish, HelpRequest, Malformed, SeekHelp
@@ -22,46 +21,51 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 """The tools and their parameters, all of them texts."""
 REQUIRED = ("code", "problem")
 """Parameters that can not be left out."""
-_FENCED = re.compile(r"\s*```\w*\s*(.*?)\s*```\s*", re.DOTALL)
-_MAX_REPAIRED = 100_000
-_MAX_BRACKETS = 2_000
-"""Rubbish beyond this would keep a tolerant reader busy for seconds."""
+_MOST_OBJECTS = 10
+"""With as many there is no telling what was meant."""
+_MARK = "```"
+_LANGUAGE = re.compile(r"\w*+")
 
 
-def read_call(call: ToolCall) -> Action:
-    """The action that a call asks for. Never raises."""
+def read_call(call: ToolCall) -> tuple[Action, int]:
+    """The action that a call asks for, and how many more its further arguments do. Never raises."""
     if call.name not in PARAMETERS:
-        return Malformed(unknown("tool", call.name, PARAMETERS).rstrip(".?") + ".")
-    given, wrong = _arguments(call)
+        return Malformed(unknown("tool", call.name[:80], PARAMETERS).rstrip(".?") + "."), 0
+    objects = _objects(call.arguments)
+    if not objects:
+        return Malformed(
+            f"the arguments of {call.name} are no JSON object that can be read; quotes and "
+            "backslashes in its texts must be escaped."
+        ), 0
+    return _action(call.name, objects[0]), len(objects) - 1
+
+
+def _action(tool: str, arguments: dict[str, Any]) -> Action:
+    given, wrong = _texts(tool, arguments)
     if wrong:
         return Malformed(wrong)
-    if call.name == "finish":
+    if tool == "finish":
         return Finish(given["reason"])
-    if call.name == "seek_help":
+    if tool == "seek_help":
         return SeekHelp(HelpRequest(given["problem"], given["attempts"], given["goal"]))
-    python = call.name == "execute_python"
+    python = tool == "execute_python"
     code, wrong = unfenced(given["code"], "python" if python else "bash")
     if wrong or not code:
-        return Malformed(f"the code of {call.name} can not be read: {wrong or 'it is empty'}.")
+        return Malformed(f"the code of {tool} can not be read: {wrong or 'it is empty'}.")
     return Execute("python" if python else "bash", code)
 
 
-def _arguments(call: ToolCall) -> tuple[dict[str, str], str]:
+def _texts(tool: str, arguments: dict[str, Any]) -> tuple[dict[str, str], str]:
     """Every parameter as a text, and what is wrong, if anything is."""
-    loaded = _loaded(call.arguments) if call.arguments.strip() else {}
-    if isinstance(loaded, str):  # JSON within JSON
-        loaded = _loaded(loaded)
-    if not isinstance(loaded, dict):
-        return {}, f"the arguments of {call.name} are no JSON object."
     texts: dict[str, str] = {}
-    for name in PARAMETERS[call.name]:
-        text = _as_text(loaded.get(name))
+    for name in PARAMETERS[tool]:
+        text = _as_text(arguments.get(name))
         if text is None:
-            kind = type(loaded[name]).__name__
-            return {}, f"{call.name} needs `{name}` as a text, not as {kind}."
+            kind = type(arguments[name]).__name__
+            return {}, f"{tool} needs `{name}` as a text, not as {kind}."
         if name in REQUIRED and not text.strip():
-            given = f", it got {', '.join(map(str, loaded))[:200]}" if loaded else ""
-            return {}, f"{call.name} needs `{name}`{given}."
+            given = f", it got {', '.join(arguments)[:200]}" if arguments else ""
+            return {}, f"{tool} needs `{name}`{given}."
         texts[name] = text if name == "code" else text.strip()
     return texts, ""
 
@@ -77,31 +81,24 @@ def _as_text(value: Any) -> str | None:
     return None
 
 
-def _loaded(text: str) -> Any:
-    """JSON; or a Python literal; or nearly JSON, if it is whole. `None` if nothing fits."""
-    if fenced := _FENCED.fullmatch(text):
-        text = fenced[1]
+def _objects(text: str) -> list[dict[str, Any]]:
+    """The objects that a text is, one after the other; none if it is anything else as well."""
+    if not text.strip():
+        return [{}]
     try:
-        return json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # escapes that Python does not know
-            return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        pass
-    return _repaired(text.strip())
+        found = list(islice(values(_bare(text)), _MOST_OBJECTS))
+        if len(found) == 1 and isinstance(found[0], str):  # JSON within JSON
+            found = list(islice(values(_bare(found[0])), _MOST_OBJECTS))
+    except ValueError:
+        return []
+    whole = len(found) < _MOST_OBJECTS and all(isinstance(value, dict) for value in found)
+    return found if whole else []
 
 
-def _repaired(text: str) -> Any:
-    """Only of what has an end: half a call must not be completed to a whole one."""
-    brackets = sum(map(text.count, "{[("))
-    if not text.endswith("}") or len(text) > _MAX_REPAIRED or brackets > _MAX_BRACKETS:
-        return None
-    from json_repair import loads
-
-    try:
-        return loads(text)
-    except (ValueError, RecursionError):
-        return None
+def _bare(text: str) -> str:
+    """Without a fence around it."""
+    text = text.strip(f"{INVISIBLE} \t\r\n")
+    if len(text) < 2 * len(_MARK) or not (text.startswith(_MARK) and text.endswith(_MARK)):
+        return text
+    inner = text.removeprefix(_MARK).removesuffix(_MARK)
+    return _LANGUAGE.sub("", inner, count=1).strip()

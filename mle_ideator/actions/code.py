@@ -12,20 +12,28 @@ LANGUAGES = {
 }
 """The languages of fenced blocks that can be run, by the names that models give them."""
 
+INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
+"""Byte order marks and blanks without width, which stand before tags and JSON now and then."""
+
 # An info string after backticks has none itself: ```python print(1)``` is prose.
 FENCE = r"^[ \t]*(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>[^\n]*)$"
 _FENCE = re.compile(FENCE, re.MULTILINE)
 
 # Only triple-quoted strings reach over lines; the other strings and comments hide their quotes.
 _PYTHON = re.compile(
-    r"""\#[^\n]*"""
-    r"""|(?P<long>\"{3}|'{3})(?:\\.|[^\\])*?(?P<close>(?P=long)|\Z)"""
-    r"""|"(?:\\.|[^"\\\n])*|'(?:\\.|[^'\\\n])*""",
+    r"""\#[^\n]*+"""
+    r"""|(?P<long>\"{3}|'{3})(?:\\.|[^\\])*?(?P<close>(?P=long)|\\?\Z)"""
+    r"""|"(?:\\.|[^"\\\n])*+"?|'(?:\\.|[^'\\\n])*+'?""",
     re.DOTALL | re.VERBOSE,
 )
-_BASH = re.compile(
-    r"(?<!<)(?P<long><<-?[ \t]*['\"\\]?(?P<end>[A-Za-z_]\w*)['\"]?[^\n)]*\n)"
-    r"(?:[^\n]*\n)*?(?P<close>\t*(?P=end)[ \t]*(?:\n|\Z)|[^\n]*\Z)"
+_HEREDOC = (
+    r"(?<!<)(?P<long><<-?[ \t]{0,9}['\"\\]?(?P<end>[A-Za-z_]\w{0,99}+)['\"]?[^\n)]{0,200}+\n)"
+    r"(?:[^\n]*+\n)*?(?P<close>\t*(?P=end)[ \t]*(?:\n|\Z)|[^\n]*\Z)"
+)
+_BASH = re.compile(_HEREDOC)
+_BASH_TEXTS = re.compile(
+    rf"""{_HEREDOC}|(?<![^\s;&|()<>])#[^\n]*+|\\.|\$'(?:\\.|[^'\\])*+'?|'[^']*+'?|"(?:\\.|[^"\\])*+"?""",
+    re.DOTALL,
 )
 
 
@@ -45,8 +53,22 @@ def shields(text: str, begin: int, language: str | None) -> Iterator[Span]:
     pattern = {"python": _PYTHON, "bash": _BASH}.get(language or "")
     for found in pattern.finditer(text, begin) if pattern else ():
         if found["long"]:
-            ends = (found["long"], found.groupdict().get("end"))
-            yield Span(found.start(), found.end(), found["close"].strip() in ends)
+            yield _span(found)
+
+
+def texts(text: str, begin: int, language: str) -> Iterator[Span]:
+    """Where, from `begin` on, code is a comment, a string of any kind or a heredoc."""
+    pattern = _PYTHON if language == "python" else _BASH_TEXTS
+    return map(_span, pattern.finditer(text, begin))
+
+
+def _span(found: re.Match[str]) -> Span:
+    if found["long"]:
+        closed = found["close"].strip() in (found["long"], found.groupdict().get("end"))
+    else:
+        mark = found[0].lstrip("$")[0]
+        closed = mark not in "\"'" or (found[0].endswith(mark) and len(found[0]) > 1)
+    return Span(found.start(), found.end(), closed)
 
 
 def first_outside(
@@ -101,12 +123,10 @@ def unfenced(text: str, language: str) -> tuple[str, str]:
 def tidy(code: str) -> str:
     """Without blank lines around, and without an indent that the first line shares with all."""
     lines = code.replace("\r\n", "\n").split("\n")
-    while lines and not lines[0].strip():
-        del lines[0]
-    while lines and not lines[-1].strip():
-        del lines[-1]
-    if not lines:
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    if not filled:
         return ""
+    lines = lines[filled[0] : filled[-1] + 1]
     indent = lines[0][: len(lines[0]) - len(lines[0].lstrip(" \t"))]
     if indent and all(line.startswith(indent) or not line.strip() for line in lines):
         lines = [line.removeprefix(indent) for line in lines]

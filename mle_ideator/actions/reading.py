@@ -6,9 +6,9 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
-from mle_ideator.actions.blocks import LANGUAGE, TAG_WITHIN_LINE, Block, blocks
+from mle_ideator.actions.blocks import LANGUAGE, TAG_WITHIN_LINE, Block, blocks, closer_of
 from mle_ideator.actions.calls import read_call
-from mle_ideator.actions.code import LANGUAGES, shields, tidy, unfenced
+from mle_ideator.actions.code import INVISIBLE, LANGUAGES, shields, texts, tidy, unfenced
 from mle_ideator.messages import Completion
 from mle_ideator.types import Action, Execute, Finish, HelpRequest, Malformed, SeekHelp
 
@@ -21,15 +21,16 @@ _A_PART = re.compile(
     r"(?:<[ \t]*/[ \t]*\1[ \t]*>|(?=<[ \t]*/?[ \t]*(?:problem|attempts|goal)[ \t]*>)|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
-_THOUGHT = re.compile(r"\s*<(think|thinking|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _THOUGHT_END = re.compile(r"^[ \t]*</think(?:ing)?>[ \t]*$", re.MULTILINE)
 _OTHER_CLOSER = re.compile(r"^[ ]{0,3}(</[a-z][\w-]*>)\s*\Z", re.MULTILINE | re.IGNORECASE)
-_ELEMENT = re.compile(r"^[ \t]*<[ \t]*(/?[a-z][\w:|-]*)[^<>\n]*>", re.IGNORECASE | re.MULTILINE)
+_ELEMENT = re.compile(r"^[ \t]*<[ \t]*(/?[a-z][\w:|-]*+)[^<>\n]*+>", re.IGNORECASE | re.MULTILINE)
 _CALL_AS_TEXT = re.compile(
     r"<\|?tool_call|<function_?calls?|<invoke|\[TOOL_CALLS\]"
     r"|\{\s*[\"'](?:name|tool|function|action|type)[\"']\s*:",
     re.IGNORECASE,
 )
+_PROSE = re.compile(r"[ \t]+\S")
+"""How a sentence goes on that begins with a tag's name."""
 _IN_TAGS = (
     "Write one action, its opening and its closing tag each at the start of a line: "
     "<execute_python>, <execute_bash>, <seek_help> or <finish>."
@@ -55,7 +56,7 @@ def read_action(reply: Completion, *, tools: bool = False) -> Reading:
     Without tools the reply may have been ended by one of `STOPS`: the one tag that is open at its
     end is then closed. What was cut at the token limit is never run.
     """
-    reasoning, text = _without_reasoning(reply.text.replace("\r\n", "\n"))
+    reasoning, text = _without_reasoning(reply.text.lstrip(INVISIBLE).replace("\r\n", "\n"))
     if reply.finish_reason == "refused":
         read = Reading(Malformed("the model refused to answer; nothing in its reply is run."))
     elif reply.calls:
@@ -74,7 +75,9 @@ def _from_calls(reply: Completion, text: str) -> Reading:
     first, *rest = reply.calls
     if reply.finish_reason == "length" and not rest:
         return Reading(Malformed(_cut(f"in its call of {first.name}")))
-    return Reading(read_call(first), tuple(call.name for call in rest), text.strip())
+    action, more = read_call(first)
+    ignored = (*[first.name] * more, *(call.name for call in rest))
+    return Reading(action, ignored, text.strip())
 
 
 def _from_text(text: str, reply: Completion, *, tools: bool) -> Reading:
@@ -89,12 +92,12 @@ def _from_text(text: str, reply: Completion, *, tools: bool) -> Reading:
     if any(not fence.closed for fence in found):
         return Reading(Malformed(_open_fence(found[-1], cut=cut)))
     runnable = [fence for fence in found if fence.name in LANGUAGES]
-    if len(runnable) == 1:
+    if len(runnable) == 1 and (not tools or "tools" in reply.dropped):
         return Reading(_from_fence(runnable[0]), (), text[: runnable[0].start].strip())
     if cut:
         return Reading(Malformed(_cut("before an action was complete")))
     if not text.strip() and reply.text.strip():
-        return Reading(Malformed("the reply ends with its reasoning."))
+        return Reading(Malformed("the reply ends with its reasoning, where no action counts."))
     return Reading(Malformed(_why_none(text, found, runnable)))
 
 
@@ -109,6 +112,8 @@ def _from_tag(tag: Block, *, cut: bool, stopped: bool) -> Action:
             return Malformed(f"{tag.opener} is not closed.")
         if wrong := _not_ended_by_a_stop(tag):
             return Malformed(wrong)
+    if tag.name not in LANGUAGE and tag.holds_a_tag:
+        return Malformed(f"{tag.opener} is not closed before another action begins.")
     if tag.name == "finish":
         return Finish(tag.inner.strip())
     if tag.name == "seek_help":
@@ -122,21 +127,34 @@ def _from_tag(tag: Block, *, cut: bool, stopped: bool) -> Action:
 def _not_ended_by_a_stop(tag: Block) -> str:
     """Why a tag that is open at the end of a reply can not be taken as closed, if it can not."""
     if tag.name not in LANGUAGE:
-        return ""
+        return _sentence(tag)
     if not tag.open_tag_alone:
         return f"{tag.opener} is not closed, and its line holds more text."
     if tidy(tag.inner).startswith(("```", "~~~")):
         return ""
     if tag.holds_a_tag:
         return f"{tag.opener} is not closed before another action begins."
+    if re.search(closer_of(tag.name), tag.inner, re.IGNORECASE):
+        return f"the closing tag of {tag.opener} stands in a comment or string, or within a line."
     if wrong := _OTHER_CLOSER.search(tag.inner):
         return f"{tag.opener} is closed by {wrong[1]}, which is another tag."
-    if all(span.closed for span in shields(tag.inner, 0, LANGUAGE[tag.name])):
+    language, end = LANGUAGE[tag.name], len(tag.inner.rstrip())
+    over_lines = all(span.closed for span in shields(tag.inner, 0, language))
+    if over_lines and all(s.closed or s.end < end for s in texts(tag.inner, 0, language)):
         return ""
     return (
         f"the reply ended inside a string or heredoc of {tag.opener}. Close it; and if a closing "
         "tag stands in it at the start of a line, write that tag in two pieces."
     )
+
+
+def _sentence(tag: Block) -> str:
+    """Why a tag without code reads like the beginning of a sentence, if it does."""
+    if any(not block.is_thought for block in blocks(tag.inner)):
+        return f"{tag.opener} is not closed before other code begins."
+    if _PROSE.match(tag.inner):
+        return f"{tag.opener} is not closed, and a blank after it makes it a word of a sentence."
+    return ""
 
 
 def _from_fence(fence: Block) -> Action:
@@ -184,6 +202,8 @@ def _open_fence(fence: Block, *, cut: bool) -> str:
 def _why_none(text: str, found: list[Block], runnable: list[Block]) -> str:
     if not text.strip():
         return "the reply is empty."
+    if len(runnable) == 1:
+        return "a fenced block is not run where there are tools."
     if len(runnable) > 1:
         names = ", ".join(fence.opener for fence in runnable)
         return f"there are {len(runnable)} fenced blocks ({names}) and no tag says which to run."
@@ -206,12 +226,30 @@ def _why_none(text: str, found: list[Block], runnable: list[Block]) -> str:
 
 def _without_reasoning(text: str) -> tuple[str, str]:
     """Some servers leave a model's reasoning in its reply, some even without its opening tag."""
-    if found := _THOUGHT.match(text):
-        return found[2].strip(), text[found.end() :]
-    for end in _THOUGHT_END.finditer(text):
-        if not any(block.start < end.start() < block.end for block in _found(text)):
-            return text[: end.start()].strip(), text[end.end() :]
-    return "", text
+    found = _found(text)
+    begin, thoughts, parts = 0, [], []
+    if end := _last_outside(_THOUGHT_END, text, found):
+        begin = end.end()
+        thoughts.append(text[: end.start()].strip())
+    for block in found:
+        if block.is_thought and block.start >= begin:
+            thoughts.append(block.inner)
+            parts.append(text[begin : block.start])
+            begin = block.end
+    return "\n\n".join(filter(None, thoughts)), "".join([*parts, text[begin:]])
+
+
+def _last_outside(pattern: re.Pattern[str], text: str, found: list[Block]) -> re.Match[str] | None:
+    """The last match that no block holds, as far as the text is known."""
+    known = found[-1].end if len(found) == _MOST_BLOCKS else len(text)
+    within, last = iter(found), None
+    block = next(within, None)
+    for place in pattern.finditer(text, 0, known):
+        while block and block.end <= place.start():
+            block = next(within, None)
+        if block is None or place.start() < block.start:
+            last = place
+    return last
 
 
 def _found(text: str) -> list[Block]:

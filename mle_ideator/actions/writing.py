@@ -11,9 +11,7 @@ from mle_ideator.actions.code import fenced
 from mle_ideator.messages import ToolCall
 from mle_ideator.types import Execute, Finish, SeekHelp
 
-_NEEDS_A_FENCE = re.compile(
-    r"\A\s*(?:`{3,}|~{3,})|^[ ]{0,3}<[ \t]*/?[ \t]*execute", re.MULTILINE | re.IGNORECASE
-)
+_NEEDS_A_FENCE = re.compile(r"\A\s*(?:`{3,}|~{3,})|<[ \t]*/?[ \t]*execute", re.IGNORECASE)
 _TAGS = {language: tag for tag, language in LANGUAGE.items()}
 
 

@@ -8,15 +8,15 @@ stable in the messages is kept in the provider's cache.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any
 
 from mle_ideator.chat.calls import PatientModel
 from mle_ideator.chat.clients import HttpEndpoint, Reading, tls
+from mle_ideator.chat.endings import finish_of
 from mle_ideator.chat.failures import Failure
-from mle_ideator.chat.prices import Price, price_of, usage_of
+from mle_ideator.chat.prices import Price, count_of, price_of, usage_of
 from mle_ideator.chat.specs import Address, needs
 from mle_ideator.chat.turns import arguments_of
 from mle_ideator.messages import CallOptions, Completion, Message, Tool, ToolCall
@@ -30,19 +30,11 @@ _LEAST_BUDGET = 1024
 _THINKING_TOKENS = {"low": 1024, "medium": 4096, "high": 16384}
 """For models that know budgets for thinking, and no effort."""
 
-_FINISH: dict[str, Literal["stop", "length", "tool_calls", "refused"]] = {
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "refusal": "refused",
-}
-
 
 def anthropic(argument: str) -> PatientModel:
     """`MODEL` or `MODEL@URL` by Messages, which knows no seed. Raises `UsageError`."""
     needs("anthropic", "anthropic")
-    url = os.environ.get("ANTHROPIC_BASE_URL") or f"https://{HOST}"
-    address = Address("anthropic", argument, url)
+    address = Address("anthropic", argument, f"https://{HOST}", "ANTHROPIC_BASE_URL")
     key = address.key("ANTHROPIC_API_KEY", official=HOST)
     return PatientModel(Messages(address, key, price_of(address.model)), refused={"seed"})
 
@@ -69,19 +61,25 @@ class Messages(HttpEndpoint):
     async def _answer(
         self, messages: Sequence[Message], options: CallOptions, reading: Reading
     ) -> Completion:
+        from anthropic.types import Message as Whole
+
         request = self._request(messages, options)
         answer = _Answer()
-        async with await self._client().messages.create(**request, stream=True) as stream:
+        async with await self._client().messages.create(**request) as stream:
             reading.began = True
-            async for event in stream:
-                answer.add(event)
-        return answer.completion(self.price)
+            whole = await self._whole(stream.response)
+            if whole is not None:
+                answer.add_whole(Whole.construct(**whole))
+            else:
+                async for event in stream:
+                    answer.add(event)
+        return answer.completion(self.price, request["max_tokens"])
 
     # ------------------------------------------------------------------------------ asking
 
     def _request(self, messages: Sequence[Message], options: CallOptions) -> dict[str, Any]:
         blocks = _blocks(messages)
-        wanted = {
+        wanted: dict[str, Any] = {
             "model": self._address.model,
             "max_tokens": self._limit(options),
             "system": [block for role, block in blocks if role == "system"],
@@ -89,10 +87,11 @@ class Messages(HttpEndpoint):
             "stop_sequences": list(options.stop),
             "tools": [_tool(tool) for tool in options.tools],
             "thinking": self._thinking(options),
-            # The client's own arguments differ from version to version.
-            "extra_body": self._extra(options),
         }
-        return {k: v for k, v in wanted.items() if v not in (None, [], {})}
+        asked = {k: v for k, v in wanted.items() if v not in (None, [])} | self._streaming()
+        # The client's own arguments differ from version to version.
+        asked["extra_body"] |= self._extra(options)
+        return asked
 
     def _thinking(self, options: CallOptions) -> dict[str, Any] | None:
         if options.effort is None:
@@ -113,7 +112,7 @@ class Messages(HttpEndpoint):
 
     def _says_otherwise(self, word: str) -> bool:
         if word != "effort" or word in self._without:
-            return False
+            return super()._says_otherwise(word)
         self._without.add(word)
         return True
 
@@ -193,15 +192,24 @@ class _Answer:
         elif event.type == "message_stop":
             self._ended = True
 
+    def add_whole(self, message: Any) -> None:
+        self._blocks = dict(enumerate(message.content))
+        self._pieces = {index: [] for index in self._blocks}
+        self._count(message.usage)
+        self._finish = message.stop_reason
+        self._ended = True
+
     def _count(self, usage: Any) -> None:
         """Later counts replace earlier ones."""
-        if usage is not None:
-            told = usage.model_dump()
+        if hasattr(usage, "model_dump"):
+            told = usage.model_dump(warnings=False)
             self._usage |= {name: value for name, value in told.items() if value is not None}
 
-    def completion(self, price: Price | None) -> Completion:
+    def completion(self, price: Price | None, most: int) -> Completion:
         if not self._ended or self._finish is None:
             raise Failure("broken", "the stream ended before the answer did", billed=True)
+        usage = _usage(self._usage, price)
+        calls = any(block.type == "tool_use" for block in self._blocks.values())
         return Completion(
             text="".join(self._of_type("text")),
             reasoning="\n\n".join(self._of_type("thinking")),
@@ -210,8 +218,10 @@ class _Answer:
                 for i, block in sorted(self._blocks.items())
                 if block.type == "tool_use"
             ),
-            usage=_usage(self._usage, price),
-            finish_reason=_FINISH.get(self._finish, "stop"),
+            usage=usage,
+            finish_reason=finish_of(
+                self._finish, calls=calls, output_tokens=usage.output_tokens, most=most
+            ),
         )
 
     def _of_type(self, kind: str) -> list[str]:
@@ -230,14 +240,18 @@ def _piece(delta: Any) -> str:
 
 
 def _usage(told: dict[str, Any], price: Price | None) -> Usage:
-    fresh, output = told.get("input_tokens"), told.get("output_tokens")
-    cached = told.get("cache_read_input_tokens") or 0
-    written = told.get("cache_creation_input_tokens") or 0
+    fresh = count_of(told.get("input_tokens"))
+    cached = count_of(told.get("cache_read_input_tokens", 0))
+    written = count_of(told.get("cache_creation_input_tokens", 0))
+    whole = None
+    if fresh is not None and cached is not None and written is not None:
+        whole = fresh + cached + written
+    of_output = told.get("output_tokens_details")
     return usage_of(
         price,
-        input_tokens=None if fresh is None else fresh + cached + written,
-        output_tokens=output,
+        input_tokens=whole,
+        output_tokens=told.get("output_tokens"),
         cached=cached,
         written=written,
-        reasoning=(told.get("output_tokens_details") or {}).get("thinking_tokens"),
+        reasoning=of_output.get("thinking_tokens") if isinstance(of_output, dict) else None,
     )

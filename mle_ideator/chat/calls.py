@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import string
 import time
@@ -37,6 +38,7 @@ class CallFailed(Exception):
         option: str | None = None,
         billed: bool = False,
         usage: Usage | None = None,
+        passes_within_s: float = math.inf,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -47,6 +49,8 @@ class CallFailed(Exception):
         """May the provider charge for it all the same (a stream that broke)?"""
         self.usage = usage
         """What a billed try used, if the provider told it."""
+        self.passes_within_s = passes_within_s
+        """Seconds of the call after which it is not worth another try."""
 
 
 class Endpoint(Protocol):
@@ -77,6 +81,31 @@ class Patience(Value, frozen=True, kw_only=True):
 
 
 @dataclass
+class _Course:
+    """How a call has gone so far."""
+
+    bound: float | None
+    """The most that one try can cost."""
+    start: float = field(default_factory=time.monotonic)
+    tries: int = 0
+    lost: Usage = Usage()
+    """What tries used that brought no answer."""
+    failed: str = ""
+    """The last failure, in words."""
+
+    @property
+    def waited_s(self) -> float:
+        return time.monotonic() - self.start
+
+    def usage(self) -> Usage:
+        """What the call may cost, if it ends without an answer."""
+        return msgspec.structs.replace(self.lost, waited_s=self.waited_s)
+
+    def detail(self) -> str:
+        return self.failed or f"no answer yet after {self.waited_s:.0f} s"
+
+
+@dataclass
 class PatientModel:
     """The `ChatModel` that makes an endpoint dependable.
 
@@ -103,30 +132,37 @@ class PatientModel:
     async def complete(
         self, messages: Sequence[Message], options: CallOptions = _NORMAL
     ) -> Completion:
+        """As `ChatModel` says. What a failed call may cost is in its error's `usage`; so it is in a
+        `CancelledError`, beside a `detail` that says how far the call was."""
         messages = [_encodable(message) for message in messages]
-        bound = self._bound(messages, options)
-        start, tries, lost = time.monotonic(), 0, Usage()
+        course = _Course(self._bound(messages, options))
         try:
             while True:
-                self._keep_cap(options.max_cost_usd, bound, lost)
+                self._keep_cap(options.max_cost_usd, course)
                 allowed = self._allowed(options)
                 try:
-                    completion = await self._try(messages, allowed)
+                    completion = await self._try(messages, allowed, course)
                 except CallFailed as failure:
-                    lost += _lost(failure, bound)
+                    course.lost += _lost(failure, course.bound)
+                    course.failed = str(failure)
                     if not self._asks_less(failure, allowed, options):
-                        tries += 1
-                        await self._wait(failure, tries, start)
+                        course.tries += 1
+                        await self._wait(failure, course)
                     continue
-                return self._told(completion, options, bound, lost, time.monotonic() - start)
+                return self._told(completion, options, course)
         except AgentError as error:
-            error.usage = msgspec.structs.replace(lost, waited_s=time.monotonic() - start)
+            error.usage = course.usage()
+            raise
+        except asyncio.CancelledError as error:
+            vars(error).update(usage=course.usage(), detail=course.detail())
             raise
 
     async def aclose(self) -> None:
         await self.endpoint.aclose()
 
-    async def _try(self, messages: Sequence[Message], options: CallOptions) -> Completion:
+    async def _try(
+        self, messages: Sequence[Message], options: CallOptions, course: _Course
+    ) -> Completion:
         limit = self.patience.try_time_s
         try:
             async with asyncio.timeout(limit):
@@ -134,6 +170,9 @@ class PatientModel:
         except TimeoutError as error:
             text = f"no whole answer within {limit:g} s"
             raise CallFailed("broken", text, billed=True) from error
+        except asyncio.CancelledError:
+            course.lost += msgspec.structs.replace(UNKNOWN_USAGE, at_most_usd=course.bound)
+            raise
 
     # -------------------------------------------------------------------------------- options
 
@@ -157,19 +196,12 @@ class PatientModel:
         self.refused.add(option)
         return True
 
-    def _told(
-        self,
-        completion: Completion,
-        options: CallOptions,
-        bound: float | None,
-        lost: Usage,
-        waited_s: float,
-    ) -> Completion:
+    def _told(self, completion: Completion, options: CallOptions, course: _Course) -> Completion:
         missed = (n for n in self.refused if getattr(options, n) != getattr(_NORMAL, n))
         usage = completion.usage
         if usage.at_most_usd is None:
-            usage = msgspec.structs.replace(usage, at_most_usd=bound)
-        usage = msgspec.structs.replace(usage + lost, waited_s=waited_s)
+            usage = msgspec.structs.replace(usage, at_most_usd=course.bound)
+        usage = msgspec.structs.replace(usage + course.lost, waited_s=course.waited_s)
         return msgspec.structs.replace(completion, usage=usage, dropped=tuple(sorted(missed)))
 
     # --------------------------------------------------------------------------------- money
@@ -181,31 +213,32 @@ class PatientModel:
         written = msgspec.json.encode((messages, options.tools, options.json_schema))
         return self.endpoint.price.at_most(most_tokens(written), options.max_tokens)
 
-    def _keep_cap(self, cap: float | None, bound: float | None, lost: Usage) -> None:
+    def _keep_cap(self, cap: float | None, course: _Course) -> None:
         if cap is None:
             return
-        if bound is None:
+        if course.bound is None:
             raise AgentError(
                 f"the price of {self.name} is not known, so a cap on cost can not be kept: leave "
                 "--max-cost out, or write the price to a file and name it in MLE_IDEATOR_PRICES."
             )
-        spent = lost.at_most_usd or 0.0
-        if bound + spent > cap:
+        spent = course.lost.at_most_usd or 0.0
+        if course.bound + spent > cap:
             raise OutOfBudget(
-                f"a call of {self.name} could cost ${bound:.4f}, and ${max(0.0, cap - spent):.4f} "
-                "is left: it was not made; raise --max-cost to go on."
+                f"a call of {self.name} could cost ${course.bound:.4f}, and "
+                f"${max(0.0, cap - spent):.4f} is left: it was not made; raise --max-cost to go on."
             )
 
     # ------------------------------------------------------------------------------- failures
 
-    async def _wait(self, failure: CallFailed, tries: int, start: float) -> None:
+    async def _wait(self, failure: CallFailed, course: _Course) -> None:
         """Wait until the next try is due, or raise what ends the call."""
         if failure.kind == "overflow":
             raise ContextOverflow(f"{self.name}: {failure}") from failure
         if failure.kind not in ("busy", "broken", "adapted"):
             raise AgentError(f"{self.name}: {failure}") from failure
+        tries = course.tries
         wait = 0.0 if failure.kind == "adapted" else self._pause(failure, tries)
-        left = self.patience.time_s - (time.monotonic() - start)
+        left = min(self.patience.time_s, failure.passes_within_s) - course.waited_s
         if tries >= self.patience.tries or wait > left:
             asked = failure.retry_after_s
             when = f"; it asks to wait {asked:.0f} s" if asked and tries == 1 else ""
@@ -227,10 +260,10 @@ _FRAME_TOKENS = 500
 
 
 def most_tokens(written: bytes) -> int:
-    """How many tokens a text can be: letters and spaces make them in pairs at least, every other
-    byte may be one by itself (digits are, in some models)."""
+    """How many tokens a text can be: four letters or spaces make three at most (letters at random
+    do, prose makes one), every other byte may be one by itself (digits are, in some models)."""
     others = len(written.translate(None, _IN_WORDS))
-    return others + (len(written) - others) // 2 + _FRAME_TOKENS
+    return others + -(-3 * (len(written) - others) // 4) + _FRAME_TOKENS
 
 
 def _lost(failure: CallFailed, bound: float | None) -> Usage:

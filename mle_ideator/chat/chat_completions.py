@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from mle_ideator.chat.clients import Reading
+from mle_ideator.chat.endings import finish_of, gave_up
 from mle_ideator.chat.failures import Failure
 from mle_ideator.chat.openai_client import OpenAIEndpoint
 from mle_ideator.chat.prices import Price, usage_of
@@ -17,12 +18,6 @@ from mle_ideator.messages import CallOptions, Completion, Message, Tool, ToolCal
 from mle_ideator.types import Usage
 
 _LIMITS = ("max_tokens", "max_completion_tokens")
-_FINISH: dict[str, Literal["stop", "length", "refused"]] = {
-    "length": "length",
-    "content_filter": "refused",
-}
-_BROKEN = ("error", "abort", "insufficient_system_resource")
-"""Finish reasons of servers that could not go on."""
 
 
 class ChatCompletions(OpenAIEndpoint):
@@ -38,17 +33,24 @@ class ChatCompletions(OpenAIEndpoint):
     async def _answer(
         self, messages: Sequence[Message], options: CallOptions, reading: Reading
     ) -> Completion:
+        from openai.types.chat import ChatCompletion
+
         if not self._knows_context:
             self._knows_context = True
             self.context_tokens = await self._served_context()
         request = self._request(messages, options)
+        most = request[self._limit_word()]
         answer = _Answer()
-        async with await self._client().chat.completions.create(**request, stream=True) as stream:
+        async with await self._client().chat.completions.create(**request) as stream:
             reading.began = True
-            async for chunk in stream:
-                answer.add(chunk)
+            whole = await self._whole(stream.response)
+            if whole is not None:
+                answer.add(ChatCompletion.construct(**whole))
+            else:
+                async for chunk in stream:
+                    answer.add(chunk)
             answer.check(stream.response.headers.get("content-type", ""))
-        return answer.completion(self.price, local=self._local)
+        return answer.completion(self.price, most, local=self._local)
 
     # ------------------------------------------------------------------------------ asking
 
@@ -66,8 +68,9 @@ class ChatCompletions(OpenAIEndpoint):
             "tools": [_tool(tool) for tool in options.tools],
             "response_format": options.json_schema and _schema(options.json_schema),
         }
-        left_out = {"stream_options"} & self._without
-        return {k: v for k, v in wanted.items() if v not in (None, []) and k not in left_out}
+        if self._without & {"stream_options", "stream"}:
+            del wanted["stream_options"]
+        return {k: v for k, v in wanted.items() if v not in (None, [])} | self._streaming()
 
     def _limit_word(self) -> str:
         first, second = _LIMITS if self._local else reversed(_LIMITS)
@@ -75,7 +78,7 @@ class ChatCompletions(OpenAIEndpoint):
 
     def _says_otherwise(self, word: str) -> bool:
         if word not in (*_LIMITS, "stream_options", "system"):
-            return False
+            return super()._says_otherwise(word)
         self._without.add(word)
         return not self._without.issuperset(_LIMITS)
 
@@ -142,21 +145,27 @@ class _Answer:
         self._usage: Any = None
 
     def add(self, chunk: Any) -> None:
-        self._usage = chunk.usage or self._usage
-        for choice in (chunk.choices or [])[:1]:
-            delta = choice.delta
-            if delta is not None:
-                self._text.append(delta.content or getattr(delta, "refusal", None) or "")
-                self._refusal = self._refusal or bool(getattr(delta, "refusal", None))
-                shown = getattr(delta, "reasoning_content", None)
-                self._reasoning.append(shown or getattr(delta, "reasoning", None) or "")
-                for part in delta.tool_calls or []:
-                    self._add_call(part)
-            self._finish = choice.finish_reason or self._finish
+        """Add a piece of the answer, or the whole. Of several answers only the first counts."""
+        self._usage = getattr(chunk, "usage", None) or self._usage
+        for choice in getattr(chunk, "choices", None) or []:
+            if not getattr(choice, "index", 0):
+                said = getattr(choice, "delta", None) or getattr(choice, "message", None)
+                self._add_said(said)
+                self._finish = getattr(choice, "finish_reason", None) or self._finish
 
-    def _add_call(self, part: Any) -> None:
+    def _add_said(self, said: Any) -> None:
+        refusal = getattr(said, "refusal", None)
+        self._refusal = self._refusal or bool(refusal)
+        self._text.append(getattr(said, "content", None) or refusal or "")
+        shown = getattr(said, "reasoning_content", None)
+        self._reasoning.append(shown or getattr(said, "reasoning", None) or "")
+        for number, part in enumerate(getattr(said, "tool_calls", None) or []):
+            self._add_call(number, part)
+
+    def _add_call(self, number: int, part: Any) -> None:
         """Pieces of a call have its index; some servers number all calls 0 and give new ids."""
-        index = part.index or 0
+        told = getattr(part, "index", None)
+        index = number if told is None else told
         place = self._places.get(index)
         if place is None or (part.id and self._calls[place]["id"] not in ("", part.id)):
             place = self._places[index] = len(self._calls)
@@ -169,7 +178,7 @@ class _Answer:
 
     def check(self, content_type: str) -> None:
         """Raise if this is no whole answer."""
-        if self._finish in _BROKEN:
+        if gave_up(self._finish):
             raise Failure("broken", f"the server gave up ({self._finish})", billed=True)
         if self._finish is not None:
             return
@@ -181,7 +190,7 @@ class _Answer:
             )
         raise Failure("broken", "the stream ended before the answer did", billed=True)
 
-    def completion(self, price: Price | None, *, local: bool) -> Completion:
+    def completion(self, price: Price | None, most: int, *, local: bool) -> Completion:
         text, reasoning = "".join(self._text), "".join(self._reasoning)
         if local and not reasoning:
             reasoning, text = split_reasoning(text)
@@ -189,13 +198,16 @@ class _Answer:
             ToolCall(call["id"] or f"call_{i}", call["name"], call["arguments"])
             for i, call in enumerate(self._calls)
         )
-        finish = "refused" if self._refusal else _FINISH.get(str(self._finish), "stop")
+        usage = _usage(self._usage, price)
+        reason = "refusal" if self._refusal else str(self._finish)
         return Completion(
             text=text,
             reasoning=reasoning,
             calls=calls,
-            usage=_usage(self._usage, price),
-            finish_reason="tool_calls" if calls and finish == "stop" else finish,
+            usage=usage,
+            finish_reason=finish_of(
+                reason, calls=bool(calls), output_tokens=usage.output_tokens, most=most
+            ),
         )
 
 
@@ -208,6 +220,6 @@ def _usage(told: Any, price: Price | None) -> Usage:
         input_tokens=getattr(told, "prompt_tokens", None),
         output_tokens=getattr(told, "completion_tokens", None),
         cached=getattr(told, "prompt_cache_hit_tokens", None) if cached is None else cached,
-        written=getattr(of_input, "cache_write_tokens", None) or 0,
+        written=getattr(of_input, "cache_write_tokens", None),
         reasoning=getattr(of_output, "reasoning_tokens", None),
     )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import httpx2
 
 from mle_ideator.chat.calls import CallFailed
-from mle_ideator.chat.failures import Failure, failure_of
+from mle_ideator.chat.failures import Failure, failure_of, failure_told
 from mle_ideator.chat.prices import Price
 from mle_ideator.chat.specs import Address, Key
+from mle_ideator.errors import UsageError
 from mle_ideator.messages import CallOptions, Completion, Message
 
 IDLE_S = 300.0
@@ -27,11 +29,35 @@ _SECRET_CHARS = 8
 _UNREADABLE = (ValueError, TypeError, AttributeError, LookupError)
 """What reading an answer raises that is not of the form it should have."""
 
+_PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY")
+
 
 @cache
 def tls() -> ssl.SSLContext:
     """One for all clients: reading the certificates takes as long as everything else of one."""
     return httpx2.create_ssl_context()
+
+
+def check_environment() -> None:
+    """Raise `UsageError` if environment variables ask for what clients can not do."""
+    try:
+        context = tls()
+    except OSError as error:
+        raise UsageError(f"the file in SSL_CERT_FILE can not be read: {error}.") from error
+    try:
+        httpx2.AsyncClient(verify=context)
+    except ImportError as error:
+        raise UsageError(
+            f"a SOCKS proxy ({_proxies()}) needs another package: run pip install socksio."
+        ) from error
+    except (ValueError, httpx2.InvalidURL):
+        # Proxies can have passwords, which the error would show.
+        raise UsageError(f"{_proxies()}: there is no such kind of proxy.") from None
+
+
+def _proxies() -> str:
+    """The variables that name proxies here."""
+    return ", ".join(name for name in sorted(os.environ) if name.upper() in _PROXIES)
 
 
 class Reading:
@@ -44,6 +70,7 @@ class HttpEndpoint(ABC):
     """One model behind an official client. What it learns of the model, it keeps."""
 
     def __init__(self, address: Address, key: Key, price: Price | None) -> None:
+        check_environment()
         self.name = address.name
         self.context_tokens: int | None = None
         self.price = price
@@ -53,7 +80,7 @@ class HttpEndpoint(ABC):
         self._longest_answer: int | None = None
         self._without: set[str] = set()
         """Words of requests that the server refused, and that have others in their place."""
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._clients: dict[asyncio.AbstractEventLoop, Any] = {}
 
     async def send(self, messages: Sequence[Message], options: CallOptions) -> Completion:
         """One try. Raises `CallFailed`."""
@@ -101,19 +128,44 @@ class HttpEndpoint(ABC):
 
     def _says_otherwise(self, word: str) -> bool:
         """Can what a refused word says be said in another way, from now on?"""
-        return False
+        if word == "stream":
+            self._without.add(word)
+        return word == "stream"
 
     # ----------------------------------------------------------------------------- for them
 
     def _timeout(self) -> httpx2.Timeout:
         return httpx2.Timeout(self.idle_s, connect=min(10.0, self.idle_s), pool=None)
 
+    def _streaming(self) -> dict[str, Any]:
+        """What a request says of streaming. The client always takes a stream for the answer; where
+        none may come, nothing comes before the whole answer is written."""
+        if "stream" not in self._without:
+            return {"stream": True, "extra_body": {}}
+        patient = httpx2.Timeout(None, connect=10.0)
+        return {"stream": True, "extra_body": {"stream": False}, "timeout": patient}
+
     def _client(self) -> Any:
         """The client of the running event loop: connections can not move between loops."""
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
+            for ended in [other for other in self._clients if other.is_closed()]:
+                del self._clients[ended]
             self._clients[loop] = self._new_client()
         return self._clients[loop]
+
+    async def _whole(self, response: httpx2.Response) -> dict[str, Any] | None:
+        """The answer of a server that does not stream; `None` if a stream comes."""
+        if "event-stream" in response.headers.get("content-type", ""):
+            return None
+        said = (await response.aread()).lstrip()
+        if not said.startswith((b"{", b"[")):
+            return None
+        body = json.loads(said)
+        if isinstance(body, dict) and not body.get("error"):
+            return body
+        failure = failure_told(body, host=self._address.host, key=str(self._key))
+        raise self._learnt(failure)
 
     def _limit(self, options: CallOptions) -> int:
         longest = self._longest_answer

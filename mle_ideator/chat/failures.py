@@ -7,6 +7,7 @@ status says that it passes by itself.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -16,6 +17,7 @@ import httpx2
 
 from mle_ideator.chat.calls import CallFailed
 from mle_ideator.chat.retry_after import retry_after_s
+from mle_ideator.plain_text import joined_lines
 
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _WORDLESS = "an error without words"
@@ -28,6 +30,8 @@ _STATUS_OF_NAME = {
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,
     "invalid_request_error": 400,
+    "invalid_api_key": 401,
+    "model_not_found": 404,
     "invalid_prompt": 400,
     "authentication_error": 401,
     "permission_error": 403,
@@ -35,7 +39,14 @@ _STATUS_OF_NAME = {
     "request_too_large": 413,
     "BadRequestError": 400,
 }
-"""For errors inside a stream, whose status was 200."""
+"""For errors whose status was 200, as it is inside a stream."""
+
+_STATUS_OF_WORDS = (
+    (re.compile(r"(?:invalid|incorrect|missing|no) api key|unauthori[sz]ed", re.IGNORECASE), 401),
+    (re.compile(r"\bmodel\b.{0,80}\b(?:not found|not exist)", re.IGNORECASE), 404),
+    (re.compile(r"overloaded|too many requests|rate limit", re.IGNORECASE), 503),
+)
+"""For those that have no name either."""
 
 _NO_CREDIT = re.compile(
     r"insufficient[_ ](?:quota|balance|credit)|credit balance is too low"
@@ -70,6 +81,8 @@ _REFUSAL = re.compile(
 )
 _WORDS = {
     "stream_options": r"stream_options",
+    "stream": r"^stream$|verified to stream|['\"`]stream['\"`]|support stream(?:ing)?"
+    r"|stream(?:ing)? (?:is|does) not (?:support|allow|permit|enable|available)\w*",
     "reasoning.summary": r"reasoning[._]summar\w+|reasoning summaries",
     "max_completion_tokens": r"max_completion_tokens",
     "max_tokens": r"max_tokens|max_output_tokens",
@@ -80,8 +93,11 @@ _WORDS = {
     r"|output_format|structured outputs?",
     "effort": r"reasoning(?:_effort|\.effort)?|thinking|effort",
     "tools": r"tools?(?:[_ ]choice)?|function[_ ]calling",
-    "system": r"system (?:role|message)|(?:role|developer) '?system",
+    "system": r"(?:system|developer) (?:role|message|prompt|instruction)s?"
+    r"|(?:role|developer) '?system|support '?system",
 }
+_NO_OPTIONS = {"stream_options", "stream", "reasoning.summary", "system"}
+"""Words of requests that no field of `CallOptions` stands for."""
 _ABOUT_MESSAGES = re.compile(r"\bmessages?[.:\[]|input\[\d|tool_(?:use|result|call_id)\b")
 """What is wrong lies in what was said before, not in an option."""
 
@@ -89,6 +105,11 @@ _WORD = re.compile(
     "|".join(rf"(?P<w{i}>(?<!\w)(?:{words})(?!\w))" for i, words in enumerate(_WORDS.values())),
     re.IGNORECASE,
 )
+
+
+_LOOPBACK = re.compile(r"(?:localhost|127\.[\d.]+|0\.0\.0\.0|\[::1\])(?::\d+)?", re.IGNORECASE)
+_START_S = 10.0
+"""A server on this machine that refuses connections may be starting; else nobody will start it."""
 
 
 class Failure(CallFailed):
@@ -135,7 +156,10 @@ def failure_told(
 ) -> Failure:
     """What a server's answer means. Inside a stream the status is unknown, or was good."""
     told = _read(body)
-    failure = _of_answer(status if status and status >= 400 else told.status, told, host, key)
+    status = status if status and status >= 400 else told.status
+    if status is None and not billed:
+        status = next((s for words, s in _STATUS_OF_WORDS if words.search(told.message)), None)
+    failure = _of_answer(status, told, host, key, in_stream=billed)
     failure.retry_after_s = retry_after_s(headers, told.message)
     failure.billed = billed
     return failure
@@ -160,7 +184,7 @@ def _read(body: object) -> Told:
     return Told(_line(message) + size, names, str(body.get("param") or ""), status)
 
 
-def _of_answer(status: int | None, told: Told, host: str, key: str) -> Failure:
+def _of_answer(status: int | None, told: Told, host: str, key: str, *, in_stream: bool) -> Failure:
     words = f"{told.kind} {told.message}"
     shown = f"{told.message} ({status})" if status else told.message
     if status == 402 or (status != 200 and _NO_CREDIT.search(words)):
@@ -175,7 +199,7 @@ def _of_answer(status: int | None, told: Told, host: str, key: str) -> Failure:
         return Failure("broken", shown)
     if status in (None, 400, 413, 422, 429, 500, 501):
         found = _longest_answer(words, shown) or _overflow(status, words, shown)
-        if found is None and status not in (None, 429):
+        if found is None and status != 429 and not (in_stream and status is None):
             found = _refusal(status, told, shown)
         if found is not None:
             return found
@@ -190,7 +214,9 @@ def _of_transport(error: Exception, host: str, began: bool) -> Failure:
     causes = (error, error.__cause__, getattr(error.__cause__, "__cause__", None))
     cause = next((c for c in causes if isinstance(c, httpx2.HTTPError)), error)
     if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
-        return Failure("broken", f"no connection to {host}: {_line(cause)}")
+        here = isinstance(cause, httpx2.ConnectError) and _LOOPBACK.fullmatch(host)
+        text = f"no connection to {host}: {_line(cause)}{'; does its server run?' if here else ''}"
+        return Failure("broken", text, passes_within_s=_START_S if here else math.inf)
     if isinstance(cause, httpx2.TimeoutException):
         return Failure("broken", f"{host} sent nothing for too long", billed=True)
     if isinstance(cause, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
@@ -228,7 +254,7 @@ def _refusal(status: int | None, told: Told, shown: str) -> Failure | None:
     word = list(_WORDS)[int(str(found.lastgroup)[1:])]
     if word != "system" and _ABOUT_MESSAGES.search(f"{told.parameter} {told.message}"):
         return None
-    option = word if word not in ("stream_options", "reasoning.summary", "system") else None
+    option = word if word not in _NO_OPTIONS else None
     option = "max_tokens" if word == "max_completion_tokens" else option
     failure = Failure("refused_option", shown, option=option)
     failure.word = word
@@ -241,5 +267,5 @@ def _number(found: re.Match[str]) -> int:
 
 def _line(told: Any, most: int = 300) -> str:
     """One line of at most so many characters."""
-    text = " ".join(str(told).split()) or type(told).__name__
+    text = joined_lines(told) or type(told).__name__
     return text if len(text) <= most else f"{text[:most]} … ({len(text) - most} more)"

@@ -21,6 +21,7 @@ from mle_ideator.chat.specs import needs
 from mle_ideator.chat.templates import ChatTemplate, context_of, read_reply, room_after
 from mle_ideator.errors import UsageError
 from mle_ideator.messages import CallOptions, Completion, Message
+from mle_ideator.plain_text import joined_lines
 
 _ONE_AT_A_TIME = threading.Lock()
 """Sampling draws from torch's one generator, so that two at once would spoil each other's seed."""
@@ -50,7 +51,7 @@ class Transformers:
             config = transformers.AutoConfig.from_pretrained(**self._source)
             self.tokenizer = transformers.AutoTokenizer.from_pretrained(**self._source)
         except Exception as error:  # readers of other people's files raise anything
-            raise UsageError(f"{self.name} can not be read: {_one_line(error)}") from error
+            raise UsageError(f"{self.name} can not be read: {joined_lines(error)}") from error
         self.template = ChatTemplate(self.tokenizer, self.name)
         self.context_tokens = context_of(config, self.tokenizer)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="hf")
@@ -120,7 +121,7 @@ class Transformers:
                 "overflow", f"{len(prompt)} tokens are too many for the GPU"
             ) from error
         except (RuntimeError, ValueError) as error:
-            raise CallFailed("wrong", _one_line(error)) from error
+            raise CallFailed("wrong", joined_lines(error)) from error
         return list(written[0, len(prompt) :].tolist())
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -132,7 +133,8 @@ class Transformers:
             try:
                 self._model = _load(self._source)
             except Exception as error:  # as above
-                raise CallFailed("wrong", f"no weights can be read: {_one_line(error)}") from error
+                text = f"no weights can be read: {joined_lines(error)}"
+                raise CallFailed("wrong", text) from error
         return self._model
 
     def _end_tokens(self) -> list[int]:
@@ -229,7 +231,3 @@ def _load(source: dict[str, str]) -> Any:
         more["quantization_config"] = transformers.GgufConfig(dequantize=True)
     model = transformers.AutoModelForCausalLM.from_pretrained(**source, **more)
     return model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
-
-
-def _one_line(error: object) -> str:
-    return " ".join(str(error).split())

@@ -7,8 +7,6 @@ server at that URL. The key is `OPENAI_API_KEY`; a server of one's own needs non
 
 from __future__ import annotations
 
-import os
-
 from mle_ideator.chat.calls import PatientModel
 from mle_ideator.chat.chat_completions import ChatCompletions
 from mle_ideator.chat.prices import price_of
@@ -35,6 +33,5 @@ def openai_responses(argument: str) -> PatientModel:
 
 def _address(provider: str, argument: str) -> tuple[Address, Key]:
     needs("openai", "openai")
-    url = os.environ.get("OPENAI_BASE_URL") or f"https://{HOST}/v1"
-    address = Address(provider, argument, url)
+    address = Address(provider, argument, f"https://{HOST}/v1", "OPENAI_BASE_URL")
     return address, address.key("OPENAI_API_KEY", official=HOST)

@@ -11,6 +11,7 @@ import msgspec
 import yaml
 
 from mle_ideator.errors import UsageError
+from mle_ideator.plain_text import joined_lines
 from mle_ideator.types import Usage, Value
 
 OVERRIDE = "MLE_IDEATOR_PRICES"
@@ -57,6 +58,9 @@ class Price(Value, frozen=True, kw_only=True):
         return max(all_written, self.cost(fresh=input_tokens, output=output_tokens))
 
 
+_MOST_TOKENS = 2**53
+"""Numbers that are larger than this are no counts, and no JSON reader keeps them whole."""
+
 FREE = Price(input=0.0, output=0.0)
 """For models on machines of one's own."""
 
@@ -80,35 +84,44 @@ def price_of(model: str) -> Price | None:
 def usage_of(
     price: Price | None,
     *,
-    input_tokens: int | None,
-    output_tokens: int | None,
-    cached: int | None = 0,
-    written: int = 0,
-    reasoning: int | None = 0,
+    input_tokens: object,
+    output_tokens: object,
+    cached: object = 0,
+    written: object = 0,
+    reasoning: object = 0,
 ) -> Usage:
-    """The usage of one call. `input_tokens` holds the cached and the written ones too.
+    """The usage of one call, as a provider tells it: anything may come where a number should.
 
-    What a provider does not tell is `None`. Without the number of tokens the cost is unknown, too;
-    without the number of cached ones none counts as cached.
+    `input_tokens` holds the cached and the written ones too. What is not told, or no count, is
+    `None`; so are parts that are larger than their whole, and then the cost is unknown, as it is
+    without the number of tokens. Without the number of cached ones none counts as cached.
     """
+    taken_in, output = count_of(input_tokens), count_of(output_tokens)
+    read, new, thought = count_of(cached), count_of(written), count_of(reasoning)
+    fresh, said = _rest(taken_in, read, new), _rest(output, thought)
     cost = 0.0 if price == FREE else None
-    if price is not None and input_tokens is not None and output_tokens is not None:
-        read = cached or 0
-        cost = price.cost(
-            fresh=max(0, input_tokens - read - written),
-            cached=read,
-            written=written,
-            output=output_tokens,
-        )
+    if price is not None and output is not None and fresh is not None and said is not None:
+        cost = price.cost(fresh=fresh, cached=read or 0, written=new or 0, output=output)
     return Usage(
         calls=1,
-        input_tokens=input_tokens,
-        cached_tokens=None if input_tokens is None else cached,
-        output_tokens=output_tokens,
-        reasoning_tokens=None if output_tokens is None else reasoning,
+        input_tokens=taken_in,
+        cached_tokens=None if fresh is None else read,
+        output_tokens=output,
+        reasoning_tokens=None if said is None else thought,
         cost_usd=cost,
         at_most_usd=cost,
     )
+
+
+def count_of(told: object) -> int | None:
+    """A provider's number of tokens; `None` for what is no count."""
+    return told if type(told) is int and 0 <= told < _MOST_TOKENS else None
+
+
+def _rest(whole: int | None, *parts: int | None) -> int | None:
+    """What is in none of the parts; `None` if that is not known, or they are larger than all."""
+    rest = None if whole is None else whole - sum(part or 0 for part in parts)
+    return None if rest is None or rest < 0 else rest
 
 
 def _own() -> PriceList:
@@ -121,5 +134,5 @@ def _read(file: Path) -> PriceList:
     try:
         return msgspec.convert(yaml.safe_load(file.read_bytes()), PriceList, strict=False)
     except (OSError, yaml.YAMLError, msgspec.ValidationError) as error:
-        reason = " ".join(str(error).split())
+        reason = joined_lines(error)
         raise UsageError(f"prices in {file} can not be read: {reason}.") from error

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mle_ideator.chat.clients import Reading
+from mle_ideator.chat.endings import finish_of
 from mle_ideator.chat.failures import Failure, failure_told
 from mle_ideator.chat.openai_client import OpenAIEndpoint
 from mle_ideator.chat.prices import Price, usage_of
@@ -22,10 +23,16 @@ class Responses(OpenAIEndpoint):
     async def _answer(
         self, messages: Sequence[Message], options: CallOptions, reading: Reading
     ) -> Completion:
+        from openai.types.responses import Response
+
         request = self._request(messages, options)
         items: list[Any] = []
-        async with await self._client().responses.create(**request, stream=True) as stream:
+        async with await self._client().responses.create(**request) as stream:
             reading.began = True
+            whole = await self._whole(stream.response)
+            if whole is not None:
+                response = Response.construct(**whole)
+                return self._completion(response, items, request["max_output_tokens"])
             async for event in stream:
                 if event.type == "response.output_item.done":
                     items.append(event.item)
@@ -48,7 +55,8 @@ class Responses(OpenAIEndpoint):
             "text": options.json_schema and {"format": _schema(options.json_schema)},
             "store": False,
         }
-        return {name: value for name, value in wanted.items() if value not in (None, [])}
+        asked = {name: value for name, value in wanted.items() if value not in (None, [])}
+        return asked | self._streaming()
 
     def _reasoning(self, options: CallOptions) -> dict[str, str] | None:
         if options.effort is None:
@@ -61,7 +69,7 @@ class Responses(OpenAIEndpoint):
         if word == "reasoning.summary":
             self._without.add(word)
             return True
-        return False
+        return super()._says_otherwise(word)
 
     # ----------------------------------------------------------------------------- reading
 
@@ -79,15 +87,17 @@ class Responses(OpenAIEndpoint):
         reason = getattr(response.incomplete_details, "reason", None)
         refused = reason == "content_filter" or any(part.type == "refusal" for part in said)
         usage = _usage(response.usage, self.price)
-        # llama.cpp calls an answer that it cut complete.
-        cut = response.status == "incomplete" or (usage.output_tokens or 0) >= most
         return Completion(
             text="".join(p.refusal if p.type == "refusal" else p.text for p in said),
             reasoning="\n\n".join(_shown_reasoning(output)),
             calls=calls,
             usage=usage,
-            finish_reason=(
-                "refused" if refused else "length" if cut else "tool_calls" if calls else "stop"
+            # llama.cpp calls an answer that it cut complete.
+            finish_reason=finish_of(
+                "refusal" if refused else response.status or "completed",
+                calls=bool(calls),
+                output_tokens=usage.output_tokens,
+                most=most,
             ),
         )
 
@@ -143,6 +153,6 @@ def _usage(told: Any, price: Price | None) -> Usage:
         input_tokens=getattr(told, "input_tokens", None),
         output_tokens=getattr(told, "output_tokens", None),
         cached=getattr(of_input, "cached_tokens", None),
-        written=getattr(of_input, "cache_write_tokens", None) or 0,
+        written=getattr(of_input, "cache_write_tokens", None),
         reasoning=getattr(of_output, "reasoning_tokens", None),
     )

@@ -26,6 +26,7 @@ import yaml
 
 from mle_ideator.errors import AgentError, ContextOverflow, UsageError
 from mle_ideator.messages import CallOptions, Completion, Message, ToolCall
+from mle_ideator.plain_text import joined_lines
 from mle_ideator.types import Usage, Value
 
 BYTES_A_TOKEN = 4
@@ -107,7 +108,7 @@ class ScriptedModel:
         if reply.expect is not None and not re.search(reply.expect, last):
             raise AgentError(
                 f"{self.name}: call {number} does not fit its script, which expects "
-                f"{reply.expect!r} in the last message: {_one_line(last)[:300]!r}"
+                f"{reply.expect!r} in the last message: {joined_lines(last)[:300]!r}"
             )
 
     def _fail(self, reply: Reply) -> None:
@@ -171,7 +172,7 @@ def _read(file: str) -> Script:
     except OSError as error:
         raise UsageError(f"{what} can not be read: {error.strerror}.") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"{what} is no list of replies: {_one_line(error)}.") from error
+        raise UsageError(f"{what} is no list of replies: {joined_lines(error)}.") from error
     script = read if isinstance(read, Script) else Script(replies=read)
     if not script.replies:
         raise UsageError(f"{what} holds no replies; it needs at least one.")
@@ -186,7 +187,3 @@ def _check_regex(reply: str | Reply, what: str) -> None:
             re.compile(reply.expect)
         except re.error as error:
             raise UsageError(f"{what}: {reply.expect!r} is no regex: {error}.") from error
-
-
-def _one_line(what: object) -> str:
-    return " ".join(str(what).split())

@@ -9,7 +9,13 @@ from urllib.parse import SplitResult, urlsplit
 
 from mle_ideator.errors import UsageError
 
-_AT = re.compile(r"@(?=https?://)")
+_AT = re.compile(r"@(?=https?://)", re.IGNORECASE)
+_LIKE_AN_ADDRESS = re.compile(
+    r"@(?:[a-z][a-z0-9+.-]*:/|https?:|localhost\b|\[|(?:\d+\.){3}\d|[^@/\s]+:\d{1,5}(?:/|$)"
+    r"|[\w.-]+\.[a-z]{2,}(?:/|$)|(?<!^.)[^@\s]*/)",
+    re.IGNORECASE,
+)
+"""After the model, an address that lacks its scheme or has another; versions have an @, too."""
 
 
 class Key:
@@ -30,19 +36,19 @@ class Key:
 class Address:
     """A model behind an address."""
 
-    def __init__(self, provider: str, argument: str, default_url: str) -> None:
-        model, *given = _AT.split(argument, maxsplit=1)
+    def __init__(self, provider: str, argument: str, default_url: str, variable: str = "") -> None:
+        """An argument without a URL means the one in an environment variable, or the default.
+
+        Raises `UsageError`, without showing what may hold a secret."""
+        model, given = split(argument)
         if not model:
-            raise UsageError(f"'{provider}:{argument}' names no model; write {provider}:MODEL@URL.")
+            raise UsageError(f"'{provider}:@…' names no model; write {provider}:MODEL@URL.")
+        told = os.environ.get(variable, "").strip() if given is None else ""
+        where = variable if told else f"what follows the @ of {provider}:{model}@…"
         self.model = model
         self.name = f"{provider}:{argument}"
-        self.url = (given[0] if given else default_url).rstrip("/")
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or not _port_is_good(parts):
-            raise UsageError(f"{self.url!r} is no URL; write for instance http://host:8000/v1.")
-        if parts.username or parts.password:
-            raise UsageError(f"put no password into the URL of {provider}; set its key instead.")
-        self.host = parts.netloc
+        self.url = (given or told or default_url).rstrip("/")
+        self.host = _host(self.url, where)
 
     def key(self, variable: str, *, official: str) -> Key:
         """The key from `MLE_IDEATOR_KEY_<HOST>`, so that hosts can have keys of their own, or from
@@ -57,11 +63,32 @@ class Address:
         return Key(value, named)
 
 
-def _port_is_good(parts: SplitResult) -> bool:
+def split(argument: str) -> tuple[str, str | None]:
+    """The model, and what follows its `@` if that is an address or meant to be one."""
+    found = _AT.search(argument) or _LIKE_AN_ADDRESS.search(argument)
+    if found is None:
+        return argument, None
+    return argument[: found.start()], argument[found.start() + 1 :]
+
+
+def _host(url: str, where: str) -> str:
+    """The host and the port that a URL names. Secrets do not belong there, as it is logged."""
+    parts = _parts(url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{where} is no URL; write for instance http://localhost:8000/v1.")
+    if "@" in parts.netloc:
+        raise UsageError(f"{where} holds a password; leave it out, and set the API key instead.")
+    if "?" in url or "#" in url:
+        raise UsageError(f"{where} may have no part after a ? or #; set the API key instead.")
+    return parts.netloc
+
+
+def _parts(url: str) -> SplitResult | None:
     try:
-        return parts.port != 0
+        parts = urlsplit(url)
+        return None if parts.port == 0 or re.search(r"\s", url) else parts
     except ValueError:
-        return False
+        return None
 
 
 def needs(package: str, extra: str) -> None:

@@ -4,17 +4,19 @@ OpenAI's (llama.cpp, SGLang, Ollama). It costs nothing. `vllm:MODEL` runs vLLM i
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mle_ideator.chat.calls import PatientModel
 from mle_ideator.chat.chat_completions import ChatCompletions
 from mle_ideator.chat.prices import FREE
-from mle_ideator.chat.specs import Address, needs
+from mle_ideator.chat.specs import Address, needs, split
 from mle_ideator.protocols import ChatModel
 
 
 def vllm(argument: str) -> ChatModel:
     """A model by `MODEL@URL`, with the key in `VLLM_API_KEY` if it wants one, or by a name or a
     folder in this process. Raises `UsageError`."""
-    if "@http" not in argument:
+    if split(argument)[1] is None or Path(argument).expanduser().exists():
         from mle_ideator.chat.vllm_engine import in_process
 
         return in_process(argument)

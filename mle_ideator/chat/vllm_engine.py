@@ -22,6 +22,7 @@ from mle_ideator.chat.prices import FREE, Price, usage_of
 from mle_ideator.chat.templates import ChatTemplate, context_of, read_reply, room_after
 from mle_ideator.errors import UsageError
 from mle_ideator.messages import CallOptions, Completion, Message
+from mle_ideator.plain_text import joined_lines
 
 ARGUMENTS = "MLE_IDEATOR_VLLM"
 """Environment variable with arguments of vLLM's engine."""
@@ -52,7 +53,7 @@ class VllmEngine:
             config = transformers.AutoConfig.from_pretrained(self._arguments["model"])
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._arguments["model"])
         except Exception as error:  # readers of other people's files raise anything
-            raise UsageError(f"{self.name} can not be read: {_one_line(error)}") from error
+            raise UsageError(f"{self.name} can not be read: {joined_lines(error)}") from error
         self.template = ChatTemplate(self._tokenizer, self.name)
         self.context_tokens = self._arguments.get(
             "max_model_len", context_of(config, self._tokenizer)
@@ -94,7 +95,7 @@ class VllmEngine:
             async for said in engine.generate({"prompt_token_ids": prompt}, sampling, request):
                 answer = said.outputs[0]
         except Exception as error:  # the engine's errors have no common type
-            raise CallFailed("wrong", _one_line(error)) from error
+            raise CallFailed("wrong", joined_lines(error)) from error
         if answer is None:
             raise CallFailed("broken", "the engine answered nothing")
         return answer
@@ -120,7 +121,7 @@ def _start(arguments: dict[str, Any]) -> Any:
         wanted = import_module("vllm.engine.arg_utils").AsyncEngineArgs(**arguments)
         return engine.from_engine_args(wanted)
     except Exception as error:  # as above
-        raise CallFailed("wrong", f"the engine does not start: {_one_line(error)}") from error
+        raise CallFailed("wrong", f"the engine does not start: {joined_lines(error)}") from error
 
 
 def _sampling(engine: Any, most: int, options: CallOptions) -> Any:
@@ -148,7 +149,3 @@ def _arguments() -> dict[str, Any]:
         raise UsageError(
             f"{ARGUMENTS} must be a JSON object of engine arguments: {error}."
         ) from error
-
-
-def _one_line(error: object) -> str:
-    return " ".join(str(error).split())

@@ -31,13 +31,15 @@ def ideate(
 
     import msgspec
 
+    from mle_ideator.cli.streams import stdout_kept_clean
     from mle_ideator.journal import Started, read_journal
     from mle_ideator.replay import help_state_at
 
     events = read_journal(run)
     state = help_state_at(events, step)
     assert isinstance(events[0], Started)  # noqa: S101 - read_journal has made sure
-    proposal = asyncio.run(_proposal(_ideator(events[0], ideator, overrides or []), state))
+    with stdout_kept_clean():
+        proposal = asyncio.run(_proposal(_ideator(events[0], ideator, overrides or []), state))
     if json:
         typer.echo(msgspec.json.encode(proposal).decode())
     else:
@@ -57,10 +59,10 @@ def _ideator(started: Started, spec: str | None, overrides: list[str]) -> Ideato
 
 async def _proposal(ideator: Ideator, state: HelpState) -> Proposal:
     from mle_ideator.errors import AgentError, MleIdeatorError
-    from mle_ideator.journal import writable
+    from mle_ideator.ideators.answering import proposal_of
 
     try:
-        proposal = writable(await ideator.propose(state))
+        return await proposal_of(ideator, state)
     except MleIdeatorError:
         raise
     except Exception as error:
@@ -68,7 +70,6 @@ async def _proposal(ideator: Ideator, state: HelpState) -> Proposal:
     finally:
         if close := getattr(ideator, "aclose", None):
             await close()
-    return proposal
 
 
 def _readable(state: HelpState, proposal: Proposal) -> str:

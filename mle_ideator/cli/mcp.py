@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -42,6 +41,8 @@ def mcp(
 
     logging.basicConfig(level=logging.WARNING, format="mle-ideator: %(message)s")
     logging.getLogger("mle_ideator").setLevel(logging.INFO)
+    # Its warnings repeat what strangers send.
+    logging.getLogger("mcp").setLevel(logging.ERROR)
     if transport is Transport.STDIO:
         _over_stdio(ideator, overrides)
     else:
@@ -52,7 +53,8 @@ def _over_stdio(spec: str, overrides: list[str] | None) -> None:
     import asyncio
 
     from mle_ideator.cli.advisor import advisor
-    from mle_ideator.ideators.mcp_server.over_stdio import serve, stdout_kept_clean
+    from mle_ideator.cli.streams import stdout_kept_clean
+    from mle_ideator.ideators.mcp_server.over_stdio import serve
     from mle_ideator.ideators.mcp_server.tool import SeekHelpTool
 
     with stdout_kept_clean():
@@ -71,18 +73,19 @@ def _over_http(
     import asyncio
 
     from mle_ideator.cli.advisor import advisor
+    from mle_ideator.cli.streams import say
     from mle_ideator.ideators.mcp_server.over_http import PATH, serve
     from mle_ideator.ideators.mcp_server.tool import SeekHelpTool
     from mle_ideator.ideators.serving.addresses import listen, url_of
-    from mle_ideator.ideators.serving.guard import guard_for, readable_by_others
+    from mle_ideator.ideators.serving.guard import guard_for, loose
 
     guard = guard_for(host, token_file, no_token=False)
-    if token_file is not None and readable_by_others(token_file):
-        _say(f"warning: others can read {token_file}; chmod 600 mends that.")
+    if warning := loose(token_file):
+        say(warning)
     tool = SeekHelpTool(advisor(spec, overrides))
     with listen(host, port) as listener:
         url = url_of(listener) + PATH
-        asyncio.run(serve(tool, guard, listener, lambda: _say(f"{spec} answers at {url}")))
+        asyncio.run(serve(tool, guard, listener, lambda: say(f"{spec} answers at {url}")))
 
 
 def _need_package() -> None:
@@ -90,7 +93,3 @@ def _need_package() -> None:
 
     if find_spec("mcp") is None:
         raise UsageError("mcp needs the package of that name: pip install 'mle-ideator[mcp]'")
-
-
-def _say(line: str) -> None:
-    print(f"mle-ideator: {line}", file=sys.stderr, flush=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +34,7 @@ def serve(
     ] = "60s",
     max_request_mb: Annotated[
         float, typer.Option(min=0.001, help="Largest request, in MiB.")
-    ] = 16.0,
+    ] = 4.0,
     overrides: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Options of the ideator."),
@@ -46,7 +45,9 @@ def serve(
     _need_packages()
     import asyncio
     import logging
+    from functools import partial
 
+    from mle_ideator.cli.streams import stdout_kept_clean
     from mle_ideator.ideators.serving.addresses import listen, url_of
     from mle_ideator.ideators.serving.admission import Places
     from mle_ideator.ideators.serving.app import Service
@@ -56,17 +57,19 @@ def serve(
 
     logging.basicConfig(level=logging.WARNING, format="mle-ideator: %(message)s")
     guard = guard_for(host, token_file, no_token)
-    service = Service(
-        ideator=_ideator(ideator, overrides),
-        spec=ideator,
-        guard=guard,
-        places=Places(concurrency, queue, seconds(deadline)),
-        max_bytes=int(max_request_mb * 2**20),
-    )
-    with listen(host, port) as listener:
-        _warn(guard, token_file, host)
-        url = url_of(listener)
-        asyncio.run(run(service, listener, lambda: _announce(ideator, url, json), seconds(grace)))
+    with stdout_kept_clean() as out:
+        service = Service(
+            ideator=_ideator(ideator, overrides),
+            spec=ideator,
+            guard=guard,
+            places=Places(concurrency, queue, seconds(deadline)),
+            max_bytes=int(max_request_mb * 2**20),
+        )
+        with listen(host, port) as listener:
+            _warn(guard, token_file, host)
+            line = _announcement(ideator, url_of(listener), json)
+            up = partial(print, line, file=out, flush=True)
+            asyncio.run(run(service, listener, up, seconds(grace)))
 
 
 def _need_packages() -> None:
@@ -89,20 +92,17 @@ def _ideator(spec: str, overrides: list[str] | None) -> Ideator:
 
 
 def _warn(guard: Guard, token_file: Path | None, host: str) -> None:
+    from mle_ideator.cli.streams import say
     from mle_ideator.ideators.serving.addresses import is_loopback
-    from mle_ideator.ideators.serving.guard import readable_by_others
+    from mle_ideator.ideators.serving.guard import loose
 
-    if token_file is not None and readable_by_others(token_file):
-        _say(f"warning: others can read {token_file}; chmod 600 mends that.")
+    if warning := loose(token_file):
+        say(warning)
     if guard.token is None and not is_loopback(host):
-        _say(f"warning: whoever reaches {host} may ask, and spend what asking costs.")
+        say(f"warning: whoever reaches {host} may ask, and spend what asking costs.")
 
 
-def _say(line: str) -> None:
-    print(f"mle-ideator: {line}", file=sys.stderr, flush=True)
-
-
-def _announce(spec: str, url: str, as_json: bool) -> None:
+def _announcement(spec: str, url: str, as_json: bool) -> str:
     """One line for whoever waits for the server to be up."""
     import os
 
@@ -110,8 +110,7 @@ def _announce(spec: str, url: str, as_json: bool) -> None:
 
     from mle_ideator import __version__
 
-    if as_json:
-        told = {"url": url, "ideator": spec, "version": __version__, "pid": os.getpid()}
-        print(msgspec.json.encode(told).decode(), flush=True)
-    else:
-        print(f"{spec} answers at {url}", flush=True)
+    if not as_json:
+        return f"{spec} answers at {url}"
+    told = {"url": url, "ideator": spec, "version": __version__, "pid": os.getpid()}
+    return msgspec.json.encode(told).decode()

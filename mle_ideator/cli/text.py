@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from mle_ideator.plain_text import printable
+from mle_ideator.plain_text import one_line, printable
 
 __all__ = ["duration", "one_line", "printable"]
-
-
-def one_line(text: str, width: int) -> str:
-    """The first line with anything on it, cut to a width."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def duration(seconds: float) -> str:

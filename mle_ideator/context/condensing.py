@@ -13,6 +13,8 @@ from mle_ideator.context.tokens import tokens_of
 from mle_ideator.types import Execute, Finish, Malformed, SeekHelp, Step
 
 _WIDTH = 100
+_READ = 20_000
+"""Characters at an end of a text in which what matters is sought."""
 _VERDICT = re.compile(
     r"\[runtime\] (Solution #(\d+) accepted: .*|submission\.csv was not accepted)"
 )
@@ -63,11 +65,12 @@ def summary(steps: Sequence[Step]) -> str:
     kinds = Counter(_kind(step) for step in steps)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     solutions = [step for step in steps if step.solution is not None]
-    bests = [verdict for step in solutions for verdict in _verdicts(step) if _BEST in verdict]
+    verdicts = (verdict for step in reversed(solutions) for verdict in _verdicts(step))
+    best = next((verdict for verdict in verdicts if _BEST in verdict), None)
     text = f"Steps {steps[0].number} to {steps[-1].number} in short: {counts}"
     if solutions:
         text += f"; solutions #{solutions[0].solution} to #{solutions[-1].solution}"
-    return f"{text}. The best of them: {bests[-1]}" if bests else f"{text}."
+    return f"{text}. The best of them: {best}" if best else f"{text}."
 
 
 def _kind(step: Step) -> str:
@@ -82,19 +85,20 @@ def _kind(step: Step) -> str:
 
 def _verdicts(step: Step) -> list[str]:
     """What the runtime said of the submission that a step wrote; a cell may print the like."""
-    found = map(_VERDICT.match, reversed(step.observation.text.splitlines()))
+    found = map(_VERDICT.match, reversed(step.observation.text[-_READ:].splitlines()))
     number = None if step.solution is None else str(step.solution)
     said = [match[1] for match in found if match and match[2] == number]
     return said[:1] if isinstance(step.action, Execute) else []
 
 
 def _first_words(text: str) -> str:
-    return _cut(next((line.strip() for line in text.splitlines() if line.strip()), ""))
+    start = text.lstrip()[:_READ]
+    return _cut(next((line.strip() for line in start.splitlines()), ""))
 
 
 def _last_words(text: str) -> str:
     """The last line of a traceback: the error itself."""
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip() for line in text[-_READ:].splitlines()]
     said = [line for line in lines if line and not line.startswith(("[runtime]", "- "))]
     return _cut(said[-1] if said else "no output")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from mle_ideator.context.tokens import size, tokens_of
+from mle_ideator.context.tokens import MOST_CHARS, size, tokens_of
 from mle_ideator.messages import Message, ToolCall
 
 _LEAST = 24
@@ -17,15 +17,23 @@ _LEAST = 24
 def cut(text: str, most: int) -> str:
     """The text in at most so many tokens: its head, a remark, its tail.
 
-    Nothing remains where not even the remark has room.
+    Nothing remains where not even the remark has room. Of a text that is far too long only as much
+    is read as could remain.
     """
-    kept = len(text)
-    shorter = text
-    while tokens_of(shorter) > most and kept:
-        kept = min(kept * 3 // 4, len(text) * most // tokens_of(text))
-        head, tail = text[: kept // 2], text[len(text) - (kept + 1) // 2 :]
-        shorter = f"{head}\n[… {len(text) - kept} characters left out …]\n{tail}"
-    return shorter if tokens_of(shorter) <= most else ""
+    most = max(0, most)
+    shorter = read = text if len(text) <= most * MOST_CHARS else _ends(text, most * MOST_CHARS)
+    kept, tokens = len(read), tokens_of(read)
+    total = tokens
+    while tokens > most and kept:
+        kept = min(kept * 3 // 4, len(read) * most // total)
+        shorter = _ends(text, kept)
+        tokens = tokens_of(shorter)
+    return shorter if tokens <= most else ""
+
+
+def _ends(text: str, kept: int) -> str:
+    head, tail = text[: kept // 2], text[len(text) - (kept + 1) // 2 :]
+    return f"{head}\n[… {len(text) - kept} characters left out …]\n{tail}"
 
 
 def fitted(messages: Sequence[Message], most: int) -> tuple[Message, ...] | None:
@@ -33,9 +41,10 @@ def fitted(messages: Sequence[Message], most: int) -> tuple[Message, ...] | None
 
     `None` if there are so many messages that nothing would be left of them.
     """
-    if size(messages) <= most:
+    huge = far_over(messages, most)
+    if not huge and size(messages) <= most:
         return tuple(messages)
-    longest = min(most, max(_parts(messages)))
+    longest = most if huge else min(most, max(_parts(messages)))
     while longest > _LEAST:
         longest = max(_LEAST, longest * 7 // 8)
         shorter = tuple(_shortened(message, longest) for message in messages)
@@ -44,12 +53,17 @@ def fitted(messages: Sequence[Message], most: int) -> tuple[Message, ...] | None
     return None
 
 
+def far_over(messages: Sequence[Message], most: int) -> bool:
+    """Is a text so long that it needs no counting to know that it has more tokens?"""
+    return any(len(text) > most * MOST_CHARS for message in messages for text in _texts(message))
+
+
 def _parts(messages: Sequence[Message]) -> list[int]:
-    return [
-        tokens_of(text)
-        for message in messages
-        for text in (message.text, *(call.arguments for call in message.calls))
-    ]
+    return [tokens_of(text) for message in messages for text in _texts(message)]
+
+
+def _texts(message: Message) -> tuple[str, ...]:
+    return message.text, *(call.arguments for call in message.calls)
 
 
 def _shortened(message: Message, longest: int) -> Message:
@@ -59,7 +73,8 @@ def _shortened(message: Message, longest: int) -> Message:
 
 def _shortened_call(call: ToolCall, longest: int) -> ToolCall:
     """Arguments stay JSON: their texts are cut, or all of them if they are no JSON."""
-    if tokens_of(call.arguments) <= longest:
+    short = len(call.arguments) <= longest * MOST_CHARS
+    if short and tokens_of(call.arguments) <= longest:
         return call
     try:
         values = json.loads(call.arguments)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from mle_ideator.context.condensing import line_of, shortened
-from mle_ideator.context.cutting import fitted
+from mle_ideator.context.cutting import far_over, fitted
 from mle_ideator.context.plan import Sizes, planned, summary_room
 from mle_ideator.context.tokens import size
 from mle_ideator.errors import ContextOverflow
@@ -18,6 +18,8 @@ from mle_ideator.types import Step
 
 LEAST_BUDGET = 2048
 """With fewer tokens nothing of use can be said."""
+MOST_STEPS, STRIDE = 2000, 1000
+"""Of so many steps each is weighed; of more, as many strides as leave no fewer are not."""
 
 Written = Callable[[Step], Sequence[Message]]
 
@@ -53,7 +55,7 @@ def conversation(
     head = _certain(fitted(head, budget * 5 // 8))
     left = budget - size(head)
     end = (reminder, tail) if reminder else (tail,)
-    reserve = min(_reserve(size(end), budget), left - budget // 8)
+    reserve = min(_reserve(end, budget), left - budget // 8)
     earlier, recent = _history(steps, left - reserve, written)
     if any(shown.uncut for shown in recent if shown.number == seen_in):
         end = (tail,)
@@ -72,9 +74,9 @@ def _stable(messages: Sequence[Message]) -> tuple[Message, ...]:
     return (*messages[:-1], *(replace(message, stable=True) for message in messages[-1:]))
 
 
-def _reserve(tokens: int, budget: int) -> int:
+def _reserve(end: Sequence[Message], budget: int) -> int:
     """Room for the tail in coarse grades, so that its changing length moves nothing else."""
-    share = budget // 16
+    share, tokens = budget // 16, budget if far_over(end, budget) else size(end)
     while share < tokens:
         share *= 2
     return share
@@ -93,12 +95,19 @@ def _history(
     steps: Sequence[Step], limit: int, written: Written
 ) -> tuple[list[Message], list[_Shown]]:
     """The steps within `limit` tokens: the older ones condensed, the recent ones whole."""
-    whole, room = [_shown(step, limit // 2, written) for step in steps], summary_room(limit)
-    lines = [line_of(step, room) for step in steps]
-    sizes = Sizes([shown.tokens for shown in whole], [tokens for _, tokens in lines], limit)
-    plan = planned(sizes, len(steps))
-    earlier = [Message("user", text) for text in shortened(steps, plan, room)]
-    return earlier, whole[plan.condensed :]
+    first, room = _first(len(steps)), summary_room(limit)
+    whole = [_shown(step, limit // 2, written) for step in steps[first:]]
+    lines = [line_of(step, room)[1] for step in steps[first:]]
+    earlier = [0] * first
+    sizes = Sizes([*earlier, *(shown.tokens for shown in whole)], [*earlier, *lines], limit)
+    plan = planned(sizes, len(steps), first)
+    texts = [Message("user", text) for text in shortened(steps, plan, room)]
+    return texts, whole[plan.condensed - first :]
+
+
+def _first(steps: int) -> int:
+    """How many steps are only counted, whatever their size; moves on in big rare strides."""
+    return max(0, (steps - MOST_STEPS) // STRIDE * STRIDE)
 
 
 @lru_cache(maxsize=4096)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from mle_ideator.context.condensing import line_of, shortened
 from mle_ideator.context.cutting import cut
-from mle_ideator.context.plan import Plan, Sizes, compacted, summary_room
+from mle_ideator.context.plan import HEADING, Plan, summary_room
 from mle_ideator.context.tokens import tokens_of
 from mle_ideator.prompts import render
 from mle_ideator.types import Step
@@ -17,18 +16,36 @@ def account(steps: Sequence[Step], budget: int) -> str:
     """The trajectory in at most `budget` tokens: recent steps whole, older ones condensed.
 
     A step larger than half of the budget is cut to head and tail, and last the whole text is.
+    Steps are read from the latest one back, and only as many as are told.
     """
-    whole, room = [_whole(step, budget // 2) for step in steps], summary_room(budget)
-    lines = [line_of(step, room) for step in steps]
-    sizes = Sizes([tokens for _, tokens in whole], [tokens for _, tokens in lines], budget)
-    plan = Plan()
-    if sizes.used(plan, len(steps)) > budget:
-        plan = compacted(plan, sizes, len(steps), budget * 3 // 4)
-    texts = [*shortened(steps, plan, room), *(text for text, _ in whole[plan.condensed :])]
-    return cut("\n\n".join(texts), budget)
+    texts, room = _told(steps, budget), summary_room(budget)
+    plan = _plan(steps, len(steps) - len(texts), budget, room)
+    return cut("\n\n".join([*shortened(steps, plan, room), *texts]), budget)
 
 
-@lru_cache(maxsize=4096)
-def _whole(step: Step, most: int) -> tuple[str, int]:
-    text = cut(render("context/step", step=step), most)
-    return text, tokens_of(text) + 1
+def _told(steps: Sequence[Step], budget: int) -> list[str]:
+    """The latest steps, whole: all if they fit, else those in three quarters of the budget."""
+    texts: list[str] = []
+    used = kept = 0
+    for step in reversed(steps):
+        text = cut(render("context/step", step=step), budget // 2)
+        used += tokens_of(text) + 1
+        if used > budget:
+            return texts[: max(1, kept)][::-1]
+        texts.append(text)
+        kept += used <= budget * 3 // 4
+    return texts[::-1]
+
+
+def _plan(steps: Sequence[Step], end: int, budget: int, room: int) -> Plan:
+    """How the steps before `end` are condensed: to lines, but if these take over a sixth of the
+    budget, only those in half of that, and the rest to a summary.
+    """
+    tokens, start = HEADING, end
+    for place in reversed(range(end)):
+        tokens += line_of(steps[place], room)[1]
+        if tokens <= budget // 12:
+            start = place
+        if tokens > budget // 6:
+            return Plan(start, (end,) if start < end else ())
+    return Plan(0, (end,) if end else ())

@@ -52,10 +52,13 @@ class Sizes:
         return lines + HEADING * len(plan.blocks)
 
 
-def planned(sizes: Sizes, steps: int) -> Plan:
-    """A plan within the limit, of which no step may take more than half."""
-    plan = Plan()
-    for end in range(1, steps + 1):
+def planned(sizes: Sizes, steps: int, summarised: int = 0) -> Plan:
+    """A plan within the limit, of which no step may take more than half.
+
+    The first `summarised` steps are no more than counted, and their sizes never asked for.
+    """
+    plan = Plan(summarised)
+    for end in range(summarised + 1, steps + 1):
         if sizes.used(plan, end) > sizes.limit:
             plan = compacted(plan, sizes, end, sizes.limit * 2 // 5)
     return plan

@@ -13,16 +13,28 @@ _PIECE = re.compile(
 )
 _RANDOM = re.compile(r"[A-Za-z\d+/]{32,}")
 """Encoded data: no tokenizer knows such words."""
+MOST_CHARS = 17
+"""Characters of a token at most, but for a run of line ends."""
+_REMEMBERED = 50_000
+"""Characters of a text whose tokens are counted anew each time: such texts seldom come again."""
 _AROUND = 6
 """What a chat template puts around a message or a call."""
 
 
-@lru_cache(maxsize=8192)
 def tokens_of(text: str) -> int:
     """About how many tokens a text is, seldom fewer than a tokenizer of today makes of it.
 
     Digits count singly, as some models read them so.
     """
+    return _known(text) if len(text) <= _REMEMBERED else _counted(text)
+
+
+@lru_cache(maxsize=4096)
+def _known(text: str) -> int:
+    return _counted(text)
+
+
+def _counted(text: str) -> int:
     beyond_ascii = len(text.encode("utf-8", "surrogatepass")) - len(text)
     unknown = sum(map(len, _RANDOM.findall(text)))
     return len(_PIECE.findall(text)) + (beyond_ascii + 1) // 2 + unknown // 3

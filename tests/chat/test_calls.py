@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import string
 import time
 from dataclasses import dataclass, field
 
@@ -148,6 +150,13 @@ async def test_the_bound_grows_with_what_is_sent():
     assert most_tokens("漢字".encode()) >= 6
 
 
+def test_the_bound_holds_for_letters_at_random():
+    """A real tokenizer makes 134,549 tokens of 180,000 such letters in lines of 60."""
+    letters = random.Random(0).choices(string.ascii_letters, k=180_000)
+    lines = ["".join(letters[start : start + 60]) for start in range(0, 180_000, 60)]
+    assert 134_549 < most_tokens("\n".join(lines).encode()) < 140_000
+
+
 # ----------------------------------------------------------------------------------- options
 
 
@@ -243,14 +252,58 @@ async def test_a_try_that_never_ends_is_given_up():
         await model.complete(ASK)
 
 
+async def cancelled(model):
+    """The error with which a call ends that is broken off after a moment."""
+    task = asyncio.create_task(model.complete(ASK, CallOptions(max_tokens=1000)))
+    await asyncio.sleep(0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+    return caught.value
+
+
 async def test_cancelled_while_waiting():
     model = patient(broken(retry_after_s=4.0))
-    task = asyncio.create_task(model.complete(ASK))
-    await asyncio.sleep(0.05)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    error = await cancelled(model)
     assert len(model.endpoint.sent) == 1
+    assert (error.usage.calls, error.usage.at_most_usd) == (0, 0.0)
+    assert error.detail == "it broke"
+
+
+async def test_cancelled_while_a_try_runs_it_may_cost_its_bound():
+    error = await cancelled(patient(takes_s=60.0))
+    usage = error.usage
+    assert (usage.calls, usage.input_tokens, usage.cost_usd) == (1, None, None)
+    assert 0.01 < usage.at_most_usd < 0.011
+    assert 0.1 <= usage.waited_s < 2
+    assert error.detail == "no answer yet after 0 s"
+
+
+async def test_cancelled_after_lost_tries_all_of_them_count():
+    told = usage_of(PRICE, input_tokens=1000, output_tokens=0)
+    model = patient(broken(billed=True, usage=told), takes_s=0.06)
+    error = await cancelled(model)
+    assert len(model.endpoint.sent) == 2
+    assert error.usage.calls == 2
+    assert 0.011 < error.usage.at_most_usd < 0.012
+    assert error.detail == "it broke"
+
+
+async def test_the_caller_s_time_limit_gets_the_same_exception():
+    with pytest.raises(TimeoutError) as caught:
+        async with asyncio.timeout(0.05):
+            await patient(takes_s=60.0).complete(ASK)
+    assert caught.value.__cause__.usage.calls == 1
+
+
+async def test_what_passes_soon_or_never_is_not_tried_for_long():
+    soon = CallFailed("broken", "no connection", passes_within_s=0.2)
+    model = patient(*[soon] * 99, patience=Patience(tries=99, first_wait_s=0.05))
+    start = time.monotonic()
+    with pytest.raises(AgentError, match="no connection"):
+        await model.complete(ASK)
+    assert time.monotonic() - start < 1
+    assert 2 <= len(model.endpoint.sent) <= 6
 
 
 # ------------------------------------------------------------------------------------- the rest

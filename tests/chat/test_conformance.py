@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 import traceback
 
@@ -16,7 +17,7 @@ from mle_ideator.protocols import ChatModel
 from mle_ideator.registry import create
 from mle_ideator.types import Usage
 from tests.chat.conftest import CLIENTS, SECRET
-from tests.chat.dialects import DIALECTS
+from tests.chat.dialects import DIALECTS, Reply
 from tests.chat.misbehaving import ACTS, SHORT_WAIT_S, fails, refuses
 
 ASK = (Message("system", "You are terse."), Message("user", "Hello?"))
@@ -90,6 +91,32 @@ async def test_missing_usage_is_unknown(client, new_model, server):
     assert usage.input_tokens is None
     assert usage.output_tokens is None
     assert usage.reasoning_tokens is None
+
+
+@pytest.mark.parametrize(
+    ("odd", "read"),
+    [
+        ('"30"', 30),
+        ("4.5", None),
+        ("-30", None),
+        ("NaN", None),
+        ("[3]", None),
+        ("1" + "0" * 30, None),
+    ],
+)
+async def test_odd_usage_does_not_spoil_an_answer(client, new_model, server, odd, read):
+    async def act(exchange):
+        await exchange.start(200, "text/event-stream")
+        written = "".join(exchange.dialect.events(Reply()))
+        await exchange.write(re.sub(r'(_tokens": )\d+', rf"\g<1>{odd}", written), more=False)
+
+    server.will(act)
+    completion = await new_model(client, model="gpt-5").complete(ASK)
+    assert completion.text == "Hello there."
+    assert completion.finish_reason == "stop"
+    assert completion.usage.output_tokens == read
+    assert (completion.usage.cost_usd or 0.0) >= 0
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("act", PASSING)
@@ -262,7 +289,7 @@ async def test_the_key_is_sent_and_never_shown(client, new_model, server, caplog
 
 async def test_no_server(client, new_model, server):
     model = new_model(client, url="http://127.0.0.1:9/v1")
-    with pytest.raises(AgentError, match=r"no connection to 127\.0\.0\.1:9"):
+    with pytest.raises(AgentError, match=r"no connection to 127\.0\.0\.1:9.*does its server run\?"):
         await model.complete(ASK)
     assert server.requests == []
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
+import httpx2
 import pytest
 
 from mle_ideator.chat.failures import Failure, failure_of, failure_told
@@ -132,6 +134,13 @@ REFUSALS = [
     ("tools param requires --jinja flag", "tools"),
     ("registry.example/m does not support tools", "tools"),
     ("System role not supported", "system"),
+    ("Developer instruction is not enabled for models/m", "system"),
+    ("Unsupported value: 'messages[0].role' does not support 'system' with this model.", "system"),
+    ("Your organization must be verified to stream this model. Please go to the settings.",
+     "stream"),
+    ("streaming is not supported by this model", "stream"),
+    ("This model does not support streaming.", "stream"),
+    ("Unsupported value: 'stream' does not support true with this model.", "stream"),
 ]  # fmt: skip
 
 
@@ -199,6 +208,10 @@ def test_longest_answer(words):
         (400, {"error": {"type": "invalid_request_error", "message": "stop: try tools"}}, "wrong"),
         (400, {"message": "See our page on temperature.", "code": "unsupported_value"},
          "refused_option"),
+        (500, {"error": {"message": "unexpected end of the stream"}}, "broken"),
+        (400, {"message": "messages.2.role: must be one of 'system', 'user', 'assistant'"},
+         "wrong"),
+        (400, {"message": "This is off.", "param": "stream"}, "refused_option"),
         (400, None, "wrong"),
         (418, [1, 2], "wrong"),
         (None, {"type": "overloaded_error", "message": "Overloaded"}, "busy"),
@@ -214,6 +227,47 @@ def test_kinds(status, body, kind):
     assert failure.kind == kind
     assert "\n" not in str(failure)
     assert len(str(failure)) < 500
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "shown"),
+    [
+        ("the model is overloaded", "busy", "is busy"),
+        ("Invalid API key given", "wrong", "the key in KEY was refused"),
+        ("The model `m` does not exist", "wrong", "knows no such model"),
+        ("temperature is not supported", "refused_option", "temperature"),
+        ("boom", "broken", "failed: boom"),
+    ],
+)
+def test_errors_whose_status_was_good(words, kind, shown):
+    failure = told({"error": {"message": words}}, 200)
+    assert failure.kind == kind
+    assert shown in str(failure)
+
+
+def test_nothing_is_learnt_of_options_from_a_stream_that_broke():
+    body = {"message": "Failed to parse the tool call"}
+    assert failure_told(body, host="h", key="", billed=True).kind == "broken"
+    assert failure_told(body, 400, host="h", key="").kind == "refused_option"
+
+
+@pytest.mark.parametrize(
+    ("host", "soon"),
+    [
+        ("127.0.0.1:9", True),
+        ("localhost", True),
+        ("[::1]:8000", True),
+        ("127.0.0.1.example.com", False),
+        ("api.example.com", False),
+    ],
+)
+def test_a_server_on_this_machine_that_refuses_connections(host, soon):
+    failure = failure_of(httpx2.ConnectError("refused"), host=host, key="", began=False)
+    assert failure.kind == "broken"
+    assert failure.passes_within_s == (10.0 if soon else math.inf)
+    assert ("does its server run?" in str(failure)) is soon
+    slow = failure_of(httpx2.ConnectTimeout("slow"), host=host, key="", began=False)
+    assert slow.passes_within_s == math.inf
 
 
 def test_a_refused_key_is_named_not_shown():

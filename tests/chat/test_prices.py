@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 
 from mle_ideator.chat import prices
 from mle_ideator.chat.prices import FREE, OVERRIDE, Price, price_of, usage_of
 from mle_ideator.errors import UsageError
+from mle_ideator.types import Usage
 
 FILE = yaml.safe_load(Path(prices.__file__).with_name("prices.yaml").read_text())
 
@@ -106,6 +108,32 @@ def test_unknown_cached_tokens_cost_the_full_price():
 
 def test_no_price_is_an_unknown_cost():
     assert usage_of(None, input_tokens=10, output_tokens=10).cost_usd is None
+
+
+ODD = ["3", 4.5, 3.0, -1, float("nan"), True, [3], {}, 10**30]
+PRICE = Price(input=1.0, cached=0.1, written=2.0, output=10.0)
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_is_no_count_is_unknown(odd):
+    usage = usage_of(PRICE, input_tokens=odd, output_tokens=5, cached=odd)
+    assert (usage.input_tokens, usage.cached_tokens, usage.cost_usd) == (None, None, None)
+    usage = usage_of(PRICE, input_tokens=5, output_tokens=odd, reasoning=odd)
+    assert (usage.output_tokens, usage.reasoning_tokens, usage.cost_usd) == (None, None, None)
+    usage = usage_of(PRICE, input_tokens=10, output_tokens=0, cached=odd, written=odd)
+    assert usage.cached_tokens is None
+    assert usage.cost_usd == pytest.approx(10 / 1e6)
+    assert msgspec.json.decode(msgspec.json.encode(usage), type=Usage) == usage
+
+
+@pytest.mark.parametrize(("cached", "written"), [(11, 0), (0, 11), (6, 6)])
+def test_parts_that_are_larger_than_their_whole(cached, written):
+    """It is not known what such numbers mean: the bound counts."""
+    usage = usage_of(PRICE, input_tokens=10, output_tokens=1, cached=cached, written=written)
+    assert (usage.input_tokens, usage.cached_tokens) == (10, None)
+    assert (usage.cost_usd, usage.at_most_usd) == (None, None)
+    usage = usage_of(PRICE, input_tokens=1, output_tokens=1, reasoning=2)
+    assert (usage.output_tokens, usage.reasoning_tokens, usage.cost_usd) == (1, None, None)
 
 
 # ------------------------------------------------------------------------------ one's own file

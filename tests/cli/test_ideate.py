@@ -77,6 +77,27 @@ def test_an_ideator_of_ones_own_that_breaks(run, tmp_path, monkeypatch, capsys):
     assert "the ideator broke: ZeroDivisionError" in capsys.readouterr().err
 
 
+def test_what_an_ideator_prints_is_not_part_of_the_answer(run, tmp_path, monkeypatch, capfd):
+    (tmp_path / "loud_ideas.py").write_text(
+        "import os\n"
+        "from mle_ideator.types import Proposal\n"
+        "class Loud:\n"
+        "    async def propose(self, state):\n"
+        "        os.system('echo printed')\n"
+        "        return Proposal(None, 'none')\n"
+        "class Wrong:\n"
+        "    async def propose(self, state):\n"
+        "        return 'an idea'\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert call("ideate", run, "--ideator", "loud_ideas:Loud", "--json") == 1
+    said = capfd.readouterr()
+    assert json.loads(said.out)["reason"] == "none"
+    assert "printed" in said.err
+    assert call("ideate", run, "--ideator", "loud_ideas:Wrong") == 3
+    assert "answered with str, not with a Proposal" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

@@ -97,6 +97,33 @@ GOOD = {
         "<execute_bash>\ncat > p.txt <<EOF\n</execute_bash>\nEOF\n</execute_bash>",
         bash("cat > p.txt <<EOF\n</execute_bash>\nEOF"),
     ),
+    "closer at the end of a code line": (
+        "<execute_bash>\npython solution.py</execute_bash>\n\nThat shows the score.",
+        bash("python solution.py"),
+    ),
+    "closer within a line": ("<execute_bash>\nls</execute_bash> and so on", bash("ls")),
+    "closer at the end of a line, then another action": (
+        "<execute_python>\nprint(1)</execute_python>\n<execute_bash>\nls\n</execute_bash>",
+        python("print(1)"),
+    ),
+    "closers in quotes, comments and heredocs": (
+        "<execute_bash>\necho 'a\nb</execute_bash>\n' # </execute_bash>\n"
+        "cat <<E\nc</execute_bash>\nE\n</execute_bash>\nSo.",
+        bash("echo 'a\nb</execute_bash>\n' # </execute_bash>\ncat <<E\nc</execute_bash>\nE"),
+    ),
+    "a closer in a string of one line": (
+        "<execute_python>print('</execute_python>')</execute_python>",
+        python("print('</execute_python>')"),
+    ),
+    "an apostrophe alone": ("<execute_bash>echo it's</execute_bash>\nSo.", bash("echo it's")),
+    "a byte order mark": ("\ufeff<execute_bash>\nls\n</execute_bash>", bash("ls")),
+    "a blank without width": ("\u200b<execute_bash>\nls\n\u200b</execute_bash>", bash("ls")),
+    "a plan that is not closed": ("<plan>\n<execute_bash>\nls\n</execute_bash>", bash("ls")),
+    "ended by a stop, with quotes": (
+        "<execute_bash>\necho \"it's\" it\\'s $'it\\'s' # it's",
+        bash("echo \"it's\" it\\'s $'it\\'s' # it's"),
+    ),
+    "finish ended by a stop, on the next line": ("<finish>\ndone", Finish("done")),
     "a shift is no heredoc": ("<execute_bash>\necho $((1 << n))", bash("echo $((1 << n))")),
 }
 
@@ -160,6 +187,23 @@ BAD = {
     "stopped in a string": ('<execute_python>\ns = """', "ended inside a string"),
     "stopped in a heredoc": ("<execute_bash>\ncat > x <<'EOF'\nline", "string or heredoc"),
     "help without words": ("<seek_help>\n<goal>better</goal>\n</seek_help>", "no problem"),
+    "a stop within a quote": ('<execute_bash>\nrm -f a\necho "', "ended inside a string"),
+    "a closer in a comment only": (
+        "<execute_python>\n1 # </execute_python>\nand then",
+        "stands in a comment or string, or within a line",
+    ),
+    "finish in a sentence": ("<finish> is not appropriate yet.", "a word of a sentence"),
+    "help in a sentence": ("<seek_help> would be early. I look:", "a word of a sentence"),
+    "finish before another action": (
+        "<finish> is not appropriate yet; I go on:\n\n<execute_bash>\nls\n</execute_bash>",
+        "<finish> is not closed before other code begins",
+    ),
+    "finish before another finish": (
+        "<finish> is early.\n<execute_bash>\nls\n</execute_bash>\n<finish>done</finish>",
+        "<finish> is not closed before another action begins",
+    ),
+    "finish before a fence": ("<finish>\nor not\n```bash\nls\n```", "other code"),
+    "help before another action": ("<seek_help>or\n<execute_bash>\nls", "before other code"),
     "only thoughts": ("<think>first I\n<finish>", "ends with its reasoning"),
 }
 
@@ -236,6 +280,37 @@ def test_reasoning_in_the_text_is_told_apart_and_never_run():
 
 
 @pytest.mark.parametrize(
+    "thought",
+    [
+        "<think>a</think>\n<think>b\nDRAFT</think>\n",
+        "<think>a</think><think>b\nDRAFT</think>",
+        "<think>a <think>b</think> c\nDRAFT\n</think>\n",
+        "So.\n<think>\nDRAFT</think>\nSo.\n<Thinking>\nDRAFT</Thinking>\n",
+        "<reflection>\nDRAFT</reflection>\n",
+        "<plan>\nDRAFT</plan>\n<analysis>\nDRAFT</analysis>\n",
+        "<!-- or\nDRAFT-->\n",
+        "DRAFT</think>\nor\nDRAFT</think>\n",
+    ],
+)
+def test_an_action_in_a_thought_does_not_count(thought):
+    draft = "<execute_bash>\nrm x\n</execute_bash>\n"
+    thought = thought.replace("DRAFT", draft)
+    reading = read(thought + "<execute_python>\n1\n</execute_python>")
+    assert (reading.action, reading.ignored) == (python("1"), ())
+    assert "rm x" in reading.reasoning
+    assert "rm x" not in reading.thought
+    for rest in ("", "<think>and\n" + draft):
+        assert isinstance(read(thought + rest).action, Malformed)
+
+
+def test_a_lone_fence_is_not_run_where_tools_are_offered():
+    fence = "```python\n1\n```"
+    wrong = read(fence, tools=True).action
+    assert "a fenced block is not run where there are tools. Call one of" in wrong.reason
+    assert read(fence, tools=True, dropped=("tools",)).action == python("1")
+
+
+@pytest.mark.parametrize(
     ("inner", "request_"),
     [
         ("<problem>p</problem>\n<attempts>a</attempts>\n<goal>g</goal>", ("p", "a", "g")),
@@ -273,6 +348,10 @@ def call(name, arguments, **more):
         '{"code": "```python\\na\\nb\\n```"}',
         '```json\n{"code": "a\\nb"}\n```',
         '{"code": "a\\nb", "timeout": 60}',
+        '{"code": "a\\nb"}}',
+        "{'code': '''a\nb''', quiet: true, 'n': [1.5, None,],}",
+        "{'code': '\\x61\\nb'}",
+        '\ufeff{"code": "a\\nb"}',
     ],
 )
 def test_arguments_are_read_as_models_write_them(arguments):
@@ -293,6 +372,17 @@ def test_arguments_are_read_as_models_write_them(arguments):
         ("execute_python", '{"code": "```bash\\nls\\n```"}', "says bash"),
         ("seek_help", '{"goal": "better"}', "needs `problem`"),
         ("python", '{"code": "1"}', "unknown tool 'python'"),
+        ("execute_python", '{"code": "rm x\\nif a: d = {}', "no JSON object"),
+        ("execute_python", '{"code": "a = 1\\nd = {"b": 1}', "no JSON object"),
+        ("execute_python", '{"code": "print("a")"}', "no JSON object"),
+        ("execute_python", '{"code": "d["a"], b"}', "no JSON object"),
+        ("execute_python", '{"code": "print(", "a", ")"}', "no JSON object"),
+        ("execute_python", "{'code': 'a # it's\\nb'}", "no JSON object"),
+        ("execute_python", '{"code": `print("a")`}', "no JSON object"),
+        ("execute_python", '{"code": "a"} and then', "no JSON object"),
+        ("execute_python", '{"code": "a", "code": "b"}', "no JSON object"),
+        ("execute_python", '{"code": 0x' + "f" * 6000 + "}", "no JSON object"),
+        ("execute_python", "{0x" + "f" * 6000 + ": 1}", "no JSON object"),
         ("execute_python", "{" * 100_000 + "}", "no JSON object"),
         ("execute_python", "[" * 100_000, "no JSON object"),
     ],
@@ -312,6 +402,9 @@ def test_calls_in_general():
     asked = call("seek_help", '{"problem": "p", "attempts": ["a", "b"]}')
     assert asked.action == SeekHelp(HelpRequest("p", "a\nb", ""))
     assert asked.thought == "Look."
+    twice = call("execute_bash", '{"code": "ls"}\n{"code": "rm x"},{}')
+    assert (twice.action, twice.ignored) == (bash("ls"), ("execute_bash",) * 2)
+    assert call("finish", '{"reason": ' + "1" * 6000 + "}").action == Finish("1" * 6000)
     further = (ToolCall("b", "finish", "{}"), ToolCall("c", "nonsense", "{}"))
     first = call("execute_bash", '{"code": "ls"}', further=further)
     assert (first.action, first.ignored) == (bash("ls"), ("finish", "nonsense"))
@@ -403,25 +496,56 @@ def test_a_fence_can_not_be_ended_from_inside(text):
     assert not any(line.strip().startswith(closer) for line in inside)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<execute_bash>\n" * 30_000,
-        "```python\n'''\n" * 30_000,
-        "```bash\ncat <<E\n" * 30_000,
-        "<execute_python>\n" + "'" * 300_000,
-        "<" * 300_000,
-        "```" * 100_000,
-        "<seek_help>" + "<problem>" * 30_000,
-        "<execute_bash>\n" + "a <<b\n" * 30_000,
-        " " * 300_000 + "<finish>",
-        "\n" * 300_000,
-        "{" * 100_000,
-        "<problem" * 40_000,
-    ],
-)
-@pytest.mark.parametrize("finish_reason", ["stop", "length"])
-def test_hostile_replies_are_read_in_a_moment(text, finish_reason):
-    began = time.monotonic()
-    read(text, finish_reason)
-    assert time.monotonic() - began < 2
+LONG = 200_000
+
+
+def long(piece, before="", after=""):
+    return f"{before}{piece * (LONG // len(piece))}{after}"
+
+
+IN_PYTHON, IN_BASH = "<execute_python>\n", "<execute_bash>\n"
+HOSTILE = [
+    *(long(piece) for piece in ("<", " ", "\n", "`", "~", "```", "{", "< ", "   \n", "\t")),
+    *(long(piece) for piece in (IN_BASH, "<execute_bash>", "<execute_python ", "<finish>\n")),
+    *(long(piece) for piece in ("```python\n'''\n", "```bash\ncat <<E\n", "````python\n```\n")),
+    *(long(piece) for piece in ("<problem", "<think>", "<think>a</think>", "<plan>\n", "<!--\n")),
+    *(long(piece) for piece in ("</think>\n", "<plan>a</plan>\n", "{ ", '{"name" ', "a <<b\n")),
+    *(long(piece, "<seek_help>") for piece in ("<problem>", "<problem>a", "< ", "<goal ")),
+    *(long(piece, "<") for piece in ("a", "A", " ", "a-", "/")),
+    *(long(piece, "</") for piece in ("a", "-", " ")),
+    *(long(piece, IN_PYTHON) for piece in ("'", '"', "\\", "</think>\n", "</a>\n", "<plan>\n")),
+    *(long(piece, IN_PYTHON, "\\") for piece in ('\\"""\n', '\\"""', "'\n", '"\n')),
+    *(long(piece, IN_PYTHON, "\nx\n</execute_python>") for piece in ("\n", " ", "#", "\\", "\t\n")),
+    *(long(piece, IN_BASH, ")") for piece in ("<<a", "<<", "<<a ", "'", '"', "$'", "#", "a <<b\n")),
+    long("a", IN_BASH + "<<", ")"),
+    long("\t", IN_BASH + "<<a\n", "\nx"),
+    long(" ", "</execute_python", ">"),
+    long(" ", "```python\nx\n```", "x"),
+    long('x = """\n</execute_python>\n"""\n', IN_PYTHON),
+    long('x = """\n```\n"""\n', "```python\n"),
+    long(" ", "", "<finish>"),
+]
+FROM_CALLS = [
+    *(long(piece) for piece in ("{", "[", "(", "-", '"', "'", "\\", "{}", "{},", '{"code":', "\n")),
+    *(long(piece, "```json", "x```") for piece in ("\n", " ", "```\n", "{}")),
+    *(long(piece, "```json", "x") for piece in ("\n", " ", "```\n")),
+    *(long(piece, "{", "}") for piece in ("/*", "#", "a,", "a:1,", '"a":1,', '"a" ', "'''", ":")),
+    *(long(piece, '{"code": ', "}") for piece in ("1", "f", "\\", "'a' ", '"', "[", "[1],", "0x")),
+    *(long(piece, '{"code": "', "}") for piece in ("\n", "\\", '\\"', "\\u00e9", '"""', "a")),
+]
+
+
+def test_hostile_replies_are_read_in_a_moment():
+    took = {}
+    for text in HOSTILE:
+        began = time.monotonic()
+        read(text)
+        took[f"{text[:30]!r} … {text[-30:]!r}"] = time.monotonic() - began
+    for text in FROM_CALLS:
+        began = time.monotonic()
+        call("execute_python", text)
+        took[f"call {text[:30]!r}"] = time.monotonic() - began
+    call("x" * LONG, "{}")
+    slowest = max(took, key=took.get)
+    assert took[slowest] < 8, slowest
+    assert sum(took.values()) < 60

@@ -9,11 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from mle_ideator.context import LEAST_BUDGET, account, condensed, conversation, size, tokens_of
+from mle_ideator.context import (
+    LEAST_BUDGET,
+    account,
+    condensed,
+    conversation,
+    narrative,
+    size,
+    tokens,
+    tokens_of,
+)
 from mle_ideator.context.cutting import cut, fitted
+from mle_ideator.context.dialogue import MOST_STEPS, STRIDE
 from mle_ideator.context.plan import Plan, Sizes, planned
 from mle_ideator.errors import ContextOverflow
 from mle_ideator.messages import Message, ToolCall
+from mle_ideator.prompts import render
 from mle_ideator.types import (
     Execute,
     Finish,
@@ -389,3 +400,87 @@ def test_an_account_of_every_kind_of_action():
         "123 characters of",
     ):
         assert said in text
+
+
+# ------------------------------------------------------------------------------- huge states
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Lengths of the texts whose tokens were counted."""
+    lengths, count = [], tokens._counted
+
+    def noting(text):
+        lengths.append(len(text))
+        return count(text)
+
+    monkeypatch.setattr(tokens, "_counted", noting)
+    return lengths
+
+
+@pytest.mark.parametrize("number", [3000, 12_000])
+def test_an_account_reads_only_the_steps_that_it_tells(number, monkeypatch):
+    rendered = []
+
+    def noting(name, **values):
+        rendered.append(values["step"].number)
+        return render(name, **values)
+
+    monkeypatch.setattr(narrative, "render", noting)
+    tiny = Execute("python", "x")
+    text = account([taken(tiny, place, text="out") for place in range(1, number + 1)], 5000)
+    assert tokens_of(text) <= 5000
+    assert rendered == list(range(number, number - len(rendered), -1))
+    assert len(rendered) < 200
+    assert f'<step number="{number}">' in text
+    assert "cells (ok)" in text
+
+
+MONSTER = "row 0.5 of many\n" * 500_000
+
+
+def test_an_account_counts_no_more_of_a_monstrous_step_than_it_can_tell(counted):
+    steps = [taken(Execute("python", MONSTER), place, text=MONSTER) for place in range(1, 6)]
+    assert tokens_of(account(steps, 2000)) <= 2000
+    assert max(counted) <= 1.1 * 17 * 1000
+    assert sum(counted) < len(MONSTER) / 20
+
+
+def test_a_conversation_counts_no_more_of_a_monstrous_text_than_it_can_send(counted):
+    steps = [taken(Execute("python", MONSTER), 1, text=MONSTER, thought="why"), *SESSION[1:4]]
+    head = (Message("system", "rules"), Message("user", f"task {MONSTER}"))
+    request = conversation(head, steps, Message("user", MONSTER), 8000, written)
+    assert size(request) <= 8000
+    assert max(counted) <= 17 * 8000
+    assert [text.count("characters left out") for _, text, _ in plain(request)][1] == 1
+    first, later = (
+        conversation(head, [*steps[:2], *more], tail(1), 30_000, written)
+        for more in ([], [SESSION[2]])
+    )
+    assert plain(later)[: len(first) - 1] == plain(first)[:-1]
+
+
+def test_a_very_long_session_weighs_its_latest_steps_and_keeps_its_prefix():
+    told = []
+
+    def noting(step):
+        told.append(step.number)
+        return written(step)
+
+    number = MOST_STEPS + 2 * STRIDE
+    steps = [taken(Execute("python", "x"), place, text="out") for place in range(1, number + 101)]
+    request = conversation(HEAD, steps[:number], tail(1), 16_000, noting)
+    assert min(told) == 2 * STRIDE + 1
+    assert request[2].text.startswith("Steps 1 to ")
+    assert f"{number}" not in request[2].text
+    requests = [
+        plain(conversation(HEAD, steps[:end], tail(1), 16_000, noting))
+        for end in range(number, number + 100)
+    ]
+    grown = [new[: len(old) - 1] == old[:-1] for old, new in pairwise(requests)]
+    assert grown.count(False) <= 3
+    assert len(told) == number - 2 * STRIDE + 99
+
+
+def test_nothing_remains_without_a_budget():
+    assert cut("text", 0) == cut("text", -5) == account(SESSION[:3], -5) == ""

@@ -31,6 +31,9 @@ TOLD: dict[str, Any] = {
     "higher_is_better": False,
     "train_rows": 5000,
 }
+INITIALIZE = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+    "protocolVersion": "2025-06-18", "capabilities": {},
+    "clientInfo": {"name": "t", "version": "1"}}})  # fmt: skip
 OWN = '''
 """An ideator that does what it is asked to do wrong."""
 import asyncio, os, sys
@@ -58,6 +61,14 @@ class Moody:
                 raise AgentError("its server is gone.")
             case "none":
                 return Proposal(None, "nothing left")
+            case "text":
+                return "an idea"
+            case "parts":
+                return Proposal(Idea("Refine: x.", 7, "z"))
+            case "half":
+                return Proposal(Idea("Refine: half a \\ud83d", "Go on.", "It helps."))
+            case "half lost":
+                raise AgentError("half a \\ud83d")
             case "slow":
                 Path("asked").touch()
                 await asyncio.sleep(1)
@@ -182,16 +193,21 @@ async def test_what_goes_wrong_is_a_tool_error_and_the_server_lives_on(cwd):
             return await client.call_tool("seek_help", {**TOLD, **changes})
 
         for wrong, words in (
-            ({"problem": "break"}, "the ideator broke, go on by yourself: ValueError: a bug in"),
+            ({"problem": "break"}, "the ideator broke (ValueError), go on by yourself."),
             ({"problem": "lost"}, "the ideator failed, go on by yourself: its server is gone."),
             ({"goal": " "}, "goal: it must not be empty."),
             ({"histroy": []}, "unknown argument 'histroy'; did you mean 'history'?"),
-            ({"train_rows": None}, "Object missing required field `train_rows`."),
+            ({"train_rows": None}, "missing: train_rows."),
+            ({"problem": "text"}, "the ideator failed, go on by yourself: the ideator answered"),
+            ({"problem": "parts"}, "the ideator failed, go on by yourself: the ideator answered"),
         ):
             result = await ask(**wrong)
             assert result.is_error
             assert text_of(result).startswith(words)
             assert "\n" not in text_of(result)
+            assert "a bug" not in text_of(result)
+        assert "half a ?" in text_of(await ask(problem="half"))
+        assert "half a \ufffd" in text_of(await ask(problem="half lost"))
         assert (await client.call_tool("seek_halp", TOLD)).is_error
         none = await ask(problem="none")
         assert not none.is_error
@@ -209,16 +225,34 @@ async def test_what_goes_wrong_is_a_tool_error_and_the_server_lives_on(cwd):
 
 def test_stdout_carries_the_protocol_only_and_eof_ends_it(cwd):
     with child(cwd, "--ideator", "own:Moody") as process:
-        call = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "t", "version": "1"}}}  # fmt: skip
-        out, err = process.communicate(json.dumps(call).encode() + b"\nno json\n", timeout=60)
+        out, err = process.communicate(INITIALIZE.encode() + b"\nno json\n", timeout=60)
     assert process.returncode == 0
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
     assert json.loads(out.splitlines()[0])["result"]["serverInfo"]["name"] == "mle-ideator"
     for words in (b"when imported", b"by a child", b"when made"):
         assert b"printed " + words in err
     assert (cwd / "closed").exists()
+
+
+async def test_half_characters_of_an_agent_are_replaced_and_answered(cwd):
+    told = {**TOLD, "goal": "\\ud83d \ud83d \U0001f600"}
+    call = json.dumps({"jsonrpc": "2.0", "id": "\ud800", "method": "tools/call", "params": {
+        "name": "seek_help", "arguments": told}})  # fmt: skip
+    with child(cwd, "--ideator", "own:Moody") as process:
+        for message in (INITIALIZE, call):
+            process.stdin.write(message.encode() + b"\n")
+            process.stdin.flush()
+            line = await asyncio.wait_for(asyncio.to_thread(process.stdout.readline), 30)
+    action = json.loads(line)["result"]["structuredContent"]["idea"]["action"]
+    assert action == "\\ud83d \ufffd \U0001f600"
+    with http_server(cwd) as (_, url):
+        headers = {
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+        }
+        answer = httpx2.post(url, content=call, headers=headers)
+    assert answer.status_code == 200
+    assert "\\\\ud83d \ufffd \U0001f600" in answer.text
 
 
 async def test_a_signal_ends_it_in_order_though_stdin_is_open(cwd):
@@ -261,6 +295,64 @@ async def test_over_http_the_token_is_needed_and_calls_run_side_by_side(cwd):
             answer = httpx2.post(url, json={}, headers=wrong)
             assert answer.status_code == 401
             assert answer.headers["www-authenticate"] == "Bearer"
+
+
+async def test_over_http_nothing_is_kept_and_a_proxys_name_works_with_the_token(cwd):
+    token = cwd / "token"
+    token.write_text("s3cret\n")
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "seek_help", "arguments": {**TOLD, "goal": "Use x1."}}}  # fmt: skip
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "authorization": "Bearer s3cret",
+        "host": "ideas.example",
+        "origin": "https://ideas.example",
+    }
+    with http_server(cwd, "--token-file", str(token)) as (_, url):
+        answer = httpx2.post(url, json=call, headers=headers)
+        assert answer.status_code == 200
+        assert "Use x1." in answer.text
+        assert "mcp-session-id" not in answer.headers
+        for method in ("GET", "DELETE"):
+            assert httpx2.request(method, url, headers=headers).status_code == 405
+        assert httpx2.post(f"{url}/", json=call, headers=headers).status_code == 404
+
+
+async def test_over_http_clients_are_bounded(cwd, monkeypatch):
+    bounds = (
+        "import mle_ideator.ideators.serving.body as body\n"
+        "import mle_ideator.ideators.serving.connections as connections\n"
+        "import mle_ideator.ideators.mcp_server.over_http as over_http\n"
+        "body.SLOWEST_S, connections.IDLE_S, over_http.MOST_CALLS = 0.5, 0.5, 1\n"
+    )
+    (cwd / "sitecustomize.py").write_text(bounds)
+    monkeypatch.setenv("PYTHONPATH", str(cwd))
+    with http_server(cwd) as (process, url):
+        port = int(url.split(":")[-1].removesuffix("/mcp"))
+        head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        assert await said_to(port, "") == ""
+        assert "408 " in await said_to(port, f"{head}Content-Length: 9\r\n\r\n{{")
+        assert "413 " in await said_to(port, f"{head}Content-Length: 5000000\r\n\r\n")
+        assert "400 " in await said_to(port, "GARBAGE\r\n\r\n")
+        async with Client(url, mode="legacy") as client:
+            first = asyncio.create_task(client.call_tool("seek_help", TOLD | {"problem": "slow"}))
+            await appears(cwd / "asked")
+            answer = httpx2.post(url, json={})
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "busy")
+            assert int(answer.headers["retry-after"]) >= 1
+            assert not (await first).is_error
+        process.send_signal(signal.SIGTERM)
+        _, err = await asyncio.to_thread(process.communicate)
+    assert b"Invalid HTTP request" not in err
+
+
+async def said_to(port: int, opening: str) -> str:
+    """All that a server says to a client that sends this and no more, until it hangs up."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(opening.encode())
+    answer = await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    return answer.decode()
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -107,11 +107,37 @@ def test_the_sandbox_is_what_was_told_or_what_is_assumed():
         ("quadratic weighted kappa", "tabular-classification", "label"),
         ("ROC AUC", "tabular-classification", "probability"),
         ("log_loss", "tabular-classification", "probability"),
+        ("QWK", "tabular-classification", "label"),
+        ("quadratic_kappa", "tabular-classification", "label"),
+        ("mAP@5", "tabular-classification", "label"),
+        ("MAPE", "tabular-regression", "value"),
+        ("ROC", "tabular-classification", "probability"),
+        ("error rate", "tabular-classification", "label"),
+        ("mean_IoU", "tabular-classification", "label"),
+        ("dice_score", "tabular-classification", "label"),
+        ("NDCG@10", "tabular-classification", "label"),
+        ("top-5 error", "tabular-classification", "label"),
+        ("val_acc", "tabular-classification", "label"),
     ],
 )
 def test_a_task_type_that_was_not_told_follows_from_the_metric(metric, kind, prediction):
     task = state_of(metric=metric).situation.task
     assert (task.type, task.prediction) == (kind, prediction)
+
+
+@pytest.mark.parametrize(
+    ("metric", "task", "kind"),
+    [
+        ("score", "Classify sounds.", "tabular-classification"),
+        ("penalty", "Detection of frauds", "tabular-classification"),
+        ("score", "recognise digits", "tabular-classification"),
+        ("score", "Predict y.", "tabular-regression"),
+        ("rmse", "Detect the height.", "tabular-regression"),
+        ("R^2", "Detect the height.", "tabular-regression"),
+    ],
+)
+def test_where_the_metric_says_nothing_the_tasks_words_do(metric, task, kind):
+    assert state_of(metric=metric, task=task).situation.task.type == kind
 
 
 def test_what_models_write_is_read():
@@ -141,7 +167,8 @@ def test_what_models_write_is_read():
         ({"train_rows": True}, "train_rows: expected a number"),
         ({"minutes_left": "nan"}, "minutes_left: Expected `float` > 0.0."),
         ({"higher_is_better": "yes"}, "higher_is_better: Expected `bool`, got `str`."),
-        ({"metric": None}, "Object missing required field `metric`."),
+        ({"metric": None}, "missing: metric."),
+        ({"metric": None, "task": None, "goal": None}, "missing: goal, task, metric."),
     ],
 )
 def test_what_is_wrong_is_named_in_one_line(wrong, message):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 
 import pytest
 
-from mle_ideator.ideators.offline import OfflineIdeator
+from mle_ideator.ideators.offline import OfflineIdeator, codes, history, ideator
+from mle_ideator.ideators.offline.codes import operations_in
 from mle_ideator.ideators.offline.hints import HINTS
 from mle_ideator.ideators.offline.ranking import rank
-from mle_ideator.ideators.offline.reading import operations_in, read
+from mle_ideator.ideators.offline.reading import read
 from mle_ideator.ideators.offline.wording import action
 from mle_ideator.operations import OPERATIONS, mentioned
 from mle_ideator.recipes import Column
@@ -162,3 +165,112 @@ async def test_a_long_history_of_long_foreign_code_is_read_in_no_time(story, tas
     start = time.process_time()
     assert (await OfflineIdeator().propose(state)).idea
     assert time.process_time() - start < 10
+
+
+# ------------------------------------------------------------------------------- long states
+
+
+@pytest.fixture
+def searched(monkeypatch):
+    """The codes that were searched for what they use, in order."""
+    seen, found = [], codes._found_in
+
+    def noting(code):
+        seen.append(code)
+        return found(code)
+
+    monkeypatch.setattr(codes, "_found_in", noting)
+    return seen
+
+
+def tied(story, number: int, code: str = "Ridge()"):
+    for place in range(number):
+        story.idea(f"Add ratios, take {place}.").solved(f"{code}  # {place}\n", 0.5)
+    return story.solved(f"{code}  # 0\n", 0.5).state()
+
+
+@pytest.mark.parametrize("number", [20, 200])
+def test_each_code_is_searched_once_however_many_solutions_are_tied(
+    number, searched, story, task, profile
+):
+    reading = read(tied(story(task(), profile(*NUMBERS)), number))
+    assert len(searched) == len(set(searched)) == number
+    assert len(reading.attempts) == number
+    assert reading.known_recipes == {frozenset({"model_linear"})}
+
+
+def test_of_a_monstrous_history_the_latest_part_is_read(searched, story, task, profile):
+    number = history.MOST_ATTEMPTS + 100
+    reading = read(tied(story(task(), profile(*NUMBERS)), number, "Ridge()\n" * 2000))
+    assert len(reading.attempts) == history.MOST_ATTEMPTS
+    assert sum(map(len, searched)) <= codes.MOST_SEARCHED
+    assert reading.recipe == {"model_linear"}
+    assert searched[0].endswith("# 0\n"), "the base"
+    assert searched[1].endswith(f"# {number - 1}\n")
+
+
+def test_the_rationale_of_a_long_session_stays_short(story, task, profile):
+    told = story(task(), profile(*NUMBERS))
+    for candidate in rank(tied(told, 300)):
+        assert len(candidate.explain()) < 1500
+
+
+def test_a_long_action_is_read_in_pieces(story, task, monkeypatch):
+    lengths = []
+    monkeypatch.setattr(
+        history, "mentioned", lambda text: lengths.append(len(text)) or mentioned(text)
+    )
+    told = story(task()).idea("word " * 3000 + "Add ratios of columns. " + "ratios " * 100_000)
+    assert read(told.state()).attempts[0].operations == {"ratios"}
+    assert max(lengths) <= 2000
+    assert sum(lengths) <= 20_000
+
+
+async def test_the_event_loop_is_free_while_an_idea_is_found(told, monkeypatch):
+    entered, leave = threading.Event(), threading.Event()
+
+    def slow(state):
+        entered.set()
+        assert leave.wait(30)
+        return read(state)
+
+    monkeypatch.setattr(ideator, "read", slow)
+    proposing = asyncio.create_task(propose(told))
+    waiting = asyncio.create_task(propose(told))
+    assert await asyncio.to_thread(entered.wait, 30)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    leave.set()
+    assert (await proposing).idea
+
+
+# -------------------------------------------------------------------------------- deep networks
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("image-classification", "import torch\nfrom torch import nn\nmodel = timm.create_model()"),
+        ("computer-vision", "print(1)"),
+        ("text-classification", "x = 1\nfrom transformers import AutoModel\n"),
+        ("Image Classification", "    import keras"),
+    ],
+)
+async def test_a_deep_network_is_not_to_be_replaced_by_a_model_for_tables(kind, code, story, task):
+    told = story(task("accuracy", True, type=kind, prediction="label")).solved(code, 0.9)
+    names = {name for candidate in rank(told.state()) for name in candidate.operations}
+    assert names
+    assert not [name for name in names if name.startswith(("model_", "text_", "image_"))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("tabular-regression", "import torch"),
+        ("image-classification", "from sklearn.svm import SVC\n# no import torch here"),
+    ],
+)
+def test_models_for_tables_stay_where_there_is_a_table(kind, code, story, task):
+    told = story(task(type=kind)).solved(code, 0.9)
+    assert "model_boosting" in {c.operations[0] for c in rank(told.state())}

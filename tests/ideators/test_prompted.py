@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from difflib import unified_diff
 from pathlib import Path
 
 import msgspec
@@ -15,12 +17,18 @@ from mle_ideator.errors import AgentError, OutOfBudget, UsageError
 from mle_ideator.idea_form import idea_schema
 from mle_ideator.ideators.prompted import PromptedIdeator
 from mle_ideator.ideators.prompted.drafting import SHOWN_TOKENS
-from mle_ideator.ideators.prompted.messages import EXAMPLE, messages_of
+from mle_ideator.ideators.prompted.messages import (
+    EXAMPLE,
+    MOST_LISTED,
+    _ideas,
+    _scores,
+    messages_of,
+)
 from mle_ideator.implementers.scripted import ScriptedImplementer
 from mle_ideator.messages import Completion, Message
 from mle_ideator.recipes import Column
 from mle_ideator.registry import create
-from mle_ideator.types import Idea, Usage
+from mle_ideator.types import HelpState, Idea, Usage
 from tests.conftest import writes_and_runs
 from tests.ideators.models import SCRIPTS, USED, Desk, cut_off, idea_text, ideator_at
 
@@ -81,6 +89,58 @@ def test_there_is_an_example_where_no_schema_keeps_the_form(told):
 def test_code_can_not_close_its_fence(told):
     now = messages_of(told.state(), 60_000)[-1].text
     assert "````diff" in now  # the diff holds three backticks
+
+
+def test_of_many_solutions_and_ideas_the_best_and_the_latest_are_listed(story, task):
+    told = story(task()).solved("x = 0", 0.1)
+    for number in range(2 * MOST_LISTED):
+        told.idea(f"Idea {number}.").solved(f"x = {number}", 0.9)
+    state = told.state()
+    solutions = list(_scores(state.situation))
+    assert len(solutions) == MOST_LISTED + 2
+    assert solutions[0] == f"- {MOST_LISTED + 1} earlier ones"
+    assert solutions[1] == "- #1 (step 2): validation 0.1, the best so far"
+    assert solutions[-1].startswith(f"- #{2 * MOST_LISTED + 1} ")
+    assert len(list(_ideas(state.situation))) == MOST_LISTED
+    assert "- #1 (step 2)" in messages_of(state, 60_000)[-1].text
+
+
+def test_a_huge_solution_is_compared_in_part(story, task, monkeypatch):
+    compared = []
+
+    def noting(old, new, **rest):
+        compared.extend([old, new])
+        return unified_diff(old, new, **rest)
+
+    monkeypatch.setattr("mle_ideator.ideators.prompted.messages.unified_diff", noting)
+    told = story(task()).solved("x = 1\n" * 500_000, 0.1).solved("y = 1\n" * 500_000, 0.9)
+    assert size(messages_of(told.state(), 8000)) <= 8000
+    assert [len(lines) for lines in compared] == [2000, 2000]
+
+
+def test_a_task_of_a_thousand_libraries_leaves_room_for_the_rest(told):
+    situation = told.state().situation
+    libraries = {f"library-{number}": "1.0" for number in range(50_000)}
+    sandbox = msgspec.structs.replace(situation.sandbox, libraries=libraries)
+    state = HelpState(msgspec.structs.replace(situation, sandbox=sandbox), told.state().request)
+    messages = messages_of(state, 9000)
+    assert size(messages) <= 9000
+    assert "<step" in messages[2].text
+
+
+async def test_the_messages_of_several_candidates_are_written_once_and_in_a_thread(
+    told, monkeypatch
+):
+    threads = []
+
+    def noting(*args, **rest):
+        threads.append(threading.current_thread())
+        return messages_of(*args, **rest)
+
+    monkeypatch.setattr("mle_ideator.ideators.prompted.messages.messages_of", noting)
+    await ideator_at(Desk(GOOD), ideas=8).propose(told.state())
+    assert len(threads) == 1
+    assert threads[0] is not threading.main_thread()
 
 
 @pytest.mark.parametrize("budget", [2048, 4000, 60_000])

@@ -9,6 +9,7 @@ import time
 import msgspec
 
 from mle_ideator.errors import AgentError, ContextOverflow, OutOfBudget
+from mle_ideator.messages import Completion
 from mle_ideator.types import HelpState, Idea, Proposal, Usage, Value
 
 
@@ -58,6 +59,30 @@ class Blocking:
         while time.monotonic() < end:
             pass
         return Proposal(None, "done")
+
+
+class Surrogates:
+    """An ideator and a model whose words UTF-8 can not hold."""
+
+    name = "surrogates"
+    context_tokens = None
+
+    @property
+    def model(self) -> Surrogates:
+        return self
+
+    async def complete(self, messages: object, options: object) -> Completion:
+        return Completion(text="half a \ud83d", finish_reason="stop")
+
+    async def propose(self, state: HelpState) -> Proposal:
+        match state.request.problem:
+            case "agent":
+                raise AgentError("half a \ud83d")
+            case "text":
+                return "an idea"
+            case "parts":
+                return Proposal(Idea("Refine: x.", 7, "z"))
+        return Proposal(Idea("Refine: half a \ud83d", "Go on.", "It helps."))
 
 
 class Terminal(Echo):

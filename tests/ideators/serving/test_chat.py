@@ -156,12 +156,20 @@ async def test_conversations_with_parts_and_tools_are_read(served):
     ("changes", "status", "says"),
     [
         ({"top_p": 0.5}, 400, "'top_p' is not supported"),
-        ({"n": 2}, 422, "$.n"),
+        ({"n": 2}, 400, "'n' is not supported"),
+        ({"n": "two"}, 422, "$.n"),
+        ({"tool_choice": "required"}, 400, "'tool_choice' is not supported"),
+        ({"reasoning_effort": "minimal"}, 400, "'reasoning_effort' is not supported"),
         ({"messages": []}, 422, "empty"),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 422, "image_url"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "image_url"),
         ({"messages": [{"role": "robot", "content": "x"}]}, 422, "$.messages[0].role"),
         ({"max_tokens": "many"}, 422, "$.max_tokens"),
-        ({"response_format": {"type": "json_object"}}, 422, "$.response_format.type"),
+        ({"max_tokens": 0}, 422, "$.max_tokens"),
+        ({"max_completion_tokens": -1}, 422, "$.max_completion_tokens"),
+        ({"temperature": -0.1}, 422, "$.temperature"),
+        ({"temperature": 2.1}, 422, "$.temperature"),
+        ({"response_format": {"type": "json_object"}}, 400, "json_object"),
+        ({"response_format": {"type": "json_schema"}}, 422, "response_format.json_schema"),
     ],
 )
 async def test_what_can_not_be_heeded_is_refused_by_name(chatty, changes, status, says):
@@ -169,7 +177,19 @@ async def test_what_can_not_be_heeded_is_refused_by_name(chatty, changes, status
         body = json.dumps({"model": "m", "messages": ASKED, **changes})
         reply = await client.post("/v1/chat/completions", content=body, headers=JSON)
     assert reply.status_code == status
-    assert says in reply.json()["error"]["message"]
+    error = reply.json()["error"]
+    assert says in error["message"]
+    assert (error["code"] == "unsupported_parameter") == (status == 400)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_is_no_text_in_a_completion_is_replaced(start, stream):
+    server = start("--ideator", "served:Surrogates")
+    body = json.dumps({"model": "m", "messages": ASKED, "stream": stream})
+    async with server.client() as client:
+        reply = await client.post("/v1/chat/completions", content=body, headers=JSON)
+    assert reply.status_code == 200
+    assert "half a ?" in reply.text
 
 
 @pytest.mark.parametrize("deep", ['{"a":' * 50_000, "[" * 50_000])

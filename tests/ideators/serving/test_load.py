@@ -11,6 +11,7 @@ from collections import Counter
 import httpx2
 import pytest
 
+from mle_ideator.ideators.serving.admission import Places
 from tests.ideators.serving.conftest import JSON, outcomes
 
 HEAD = "POST /v1/ideas HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -62,6 +63,29 @@ async def test_what_finds_no_place_is_told_at_once_and_what_does_is_answered(sta
     assert statuses == {200: 5, 503: 15}
     assert max(refused_after) < 1
     assert outcomes(await server.metrics()) == {"idea": 5, "busy": 15}
+
+
+class Clock:
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+async def test_those_who_find_no_place_are_told_how_long_turns_take():
+    clock = Clock()
+    places = Places(concurrency=1, queue=1, deadline_s=60, now=clock)
+    assert places.retry_after_s == 1
+    with places.place(), places.place():
+        async with places.turn():
+            clock.seconds = 10
+            assert places.retry_after_s == 20, "one has been at work for 10 s, and one waits"
+        assert places.retry_after_s == 20, "the first turn counts whole"
+    assert places.retry_after_s == 10
+    with pytest.raises(asyncio.CancelledError):
+        async with places.turn():
+            raise asyncio.CancelledError
+    assert places.retry_after_s == 10, "what was broken off tells nothing"
 
 
 async def test_a_turn_that_does_not_come_in_time_is_refused(start, ask):
@@ -153,7 +177,7 @@ async def test_at_the_end_what_was_accepted_is_answered_and_nobody_else(start, a
     assert (late.status_code, late.headers["connection"]) == (503, "close")
     assert "retry-after" in late.headers
     code, rest, log = await asyncio.to_thread(server.ended)
-    assert (code, rest, log) == (0, "closed\n", "")
+    assert (code, rest, log) == (0, "", "closed\n"), "stdout is for what was asked for"
 
 
 async def _body_after_a_while(port: int) -> str:

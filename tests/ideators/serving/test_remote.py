@@ -16,10 +16,13 @@ import pytest
 from mle_ideator.errors import AgentError, ContextOverflow, OutOfBudget, UsageError
 from mle_ideator.ideators.remote import RemoteIdeator, RemoteOptions
 from mle_ideator.ideators.remote.breaker import Breaker
+from mle_ideator.ideators.remote.ideator import _CERTIFICATES as CERTIFICATES
+from mle_ideator.ideators.remote.ideator import _PROXIES as PROXIES
+from mle_ideator.ideators.remote.ideator import _certificates as certificates
 from mle_ideator.ideators.remote.replies import Down
 from mle_ideator.ideators.serving.schema import SCHEMA_HEADER, VERSION_HEADER
 from mle_ideator.registry import create
-from mle_ideator.types import HelpState, Idea, Proposal
+from mle_ideator.types import HelpState, Idea, Proposal, Usage
 from tests.ideators.serving.conftest import TOKEN
 from tests.ideators.serving.served import fingerprint
 
@@ -161,17 +164,39 @@ async def test_it_does_not_wait_longer_than_it_may(failing):
     told, asked = await failing((503, {"retry-after": "60"}, error("busy")), timeout_s=5)
     assert time.monotonic() - begin < 3
     assert asked == 1
-    assert "failed once: busy" in str(told)
+    assert "was busy once: busy" in str(told)
+    assert not isinstance(told, Down)
+    assert told.usage == Usage()
 
 
 async def test_it_keeps_to_the_time_that_the_session_has_left(state):
-    remaining = msgspec.structs.replace(state.situation.remaining, seconds=0.5)
+    """A third of it: the session has to go on without help, too."""
+    remaining = msgspec.structs.replace(state.situation.remaining, seconds=3)
     situation = msgspec.structs.replace(state.situation, remaining=remaining)
     begin = time.monotonic()
     async with Misbehaves(SILENT) as server:
-        with pytest.raises(AgentError, match="did not answer within"):
+        with pytest.raises(Down, match="did not answer within 1 s"):
             await RemoteIdeator(server.url).propose(HelpState(situation, state.request))
-    assert time.monotonic() - begin < 3
+    assert time.monotonic() - begin < 2
+
+
+async def test_a_busy_server_is_waited_for_however_often_it_says_so(state):
+    busy = (503, {"retry-after": "0"}, b"")
+    begin = time.monotonic()
+    async with Misbehaves(busy, (429, {}, b""), busy, GOOD) as server:
+        proposal = await RemoteIdeator(server.url, RemoteOptions(tries=1)).propose(state)
+    assert proposal.idea == IDEA.idea
+    assert len(server.heard) == 4
+    assert time.monotonic() - begin > 0.25 + 0.5 + 1, "a server that says 0 is not hammered"
+
+
+async def test_a_busy_server_is_not_gone(state):
+    async with Misbehaves((503, {"retry-after": "60"}, b"")) as server:
+        ideator = RemoteIdeator(server.url, RemoteOptions(timeout_s=5))
+        for _ in range(5):
+            with pytest.raises(AgentError, match="was busy once"):
+                await ideator.propose(state)
+    assert len(server.heard) == 5
 
 
 async def test_tries_are_counted(failing):
@@ -195,10 +220,11 @@ async def test_a_port_where_nobody_listens_is_told(state):
     [
         ((401, {}, b""), AgentError, "wants a token: set MLE_IDEATOR_TOKEN"),
         ((404, {}, b"<html>"), AgentError, "hosts no ideator"),
+        ((308, {"location": "https://elsewhere/\x1b"}, b""), AgentError, "https://elsewhere/␛"),
         ((413, {}, error("larger than 16 MiB")), AgentError, "larger than 16 MiB"),
         ((400, {}, error("too long", "context_length_exceeded")), ContextOverflow, "too long"),
         ((402, {}, error("$1 is left", "out_of_budget")), OutOfBudget, "left"),
-        ((301, {"location": "http://elsewhere/"}, b""), AgentError, "HTTP 301"),
+        ((301, {"location": "http://elsewhere/"}, b""), AgentError, "to http://elsewhere/"),
         ((422, {}, error("Expected `int`")), AgentError, "Expected `int`"),
         ((422, {SCHEMA_HEADER: "x", VERSION_HEADER: "9.9"}, b""), AgentError, "mle-ideator 9.9"),
         ((200, {}, b"<html>Welcome</html>"), Down, "no proposal"),
@@ -216,6 +242,64 @@ async def test_what_does_not_pass_is_told_at_once(failing, monkeypatch, answer, 
     assert type(told) is kind
     assert says in str(told)
     assert asked == 1
+
+
+LONG = "x" * 4001
+
+
+@pytest.mark.parametrize(
+    ("idea", "says"),
+    [
+        (Idea("Do it.", "Use ratios.", "They help."), "not in form"),
+        (Idea("Refine: x.", " ", "They help."), "not in form"),
+        (Idea("Refine: x.", LONG, "They help."), "4000 characters"),
+        (Idea("Revert to #77: x.", "Use ratios.", "They help."), "there is no solution #77"),
+    ],
+)
+async def test_an_idea_that_is_none_counts_as_malformed(state, idea, says):
+    usage = Usage(1, 10, 0, 5, 0, 0.5, 0.5)
+    answer = (200, {}, msgspec.json.encode(Proposal(idea, usage=usage)))
+    async with Misbehaves(answer) as server:
+        proposal = await RemoteIdeator(server.url).propose(state)
+    assert (proposal.idea, proposal.malformed) == (None, True)
+    assert says in proposal.reason
+    assert proposal.usage.cost_usd == 0.5
+
+
+@pytest.mark.parametrize("name", Usage.__struct_fields__)
+async def test_a_server_can_not_give_money_back(state, name):
+    told = json.loads(msgspec.json.encode(IDEA))
+    told["usage"][name] = -1
+    async with Misbehaves((200, {}, json.dumps(told).encode())) as server:
+        with pytest.raises(Down, match="usage"):
+            await RemoteIdeator(server.url).propose(state)
+
+
+async def test_a_reason_is_told_in_a_line_without_terminal_codes(state):
+    answer = (200, {}, msgspec.json.encode(Proposal(None, "no\n\x1b[2J" + LONG)))
+    async with Misbehaves(answer) as server:
+        proposal = await RemoteIdeator(server.url).propose(state)
+    assert proposal.reason.startswith("no ␛[2J")
+    assert len(proposal.reason) == 300
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HTTPS_PROXY", "foo://bar"),
+        ("https_proxy", "http://h:port"),
+        ("ALL_PROXY", "foo://bar"),
+        ("SSL_CERT_FILE", "/no/such/file"),
+    ],
+)
+def test_a_broken_environment_is_told_by_the_name_of_the_variable(monkeypatch, name, value):
+    for known in (*PROXIES, *CERTIFICATES):
+        monkeypatch.delenv(known, raising=False)
+        monkeypatch.delenv(known.lower(), raising=False)
+    monkeypatch.setenv(name, value)
+    certificates.cache_clear()
+    with pytest.raises(UsageError, match=f"^what {name} says can not be used: "):
+        create("ideators", "https://example.org")
 
 
 async def test_a_wrong_token_is_told_by_the_name_of_its_variable(guarded, state, monkeypatch):

@@ -147,6 +147,51 @@ async def test_what_goes_wrong_is_told_in_one_line(guarded, ask, problem, status
         assert "secret_of_the_server" in guarded.log.read_text()
 
 
+@pytest.mark.parametrize(
+    ("problem", "status", "says"),
+    [
+        ("", 200, "Refine: half a ?"),
+        ("agent", 502, "half a \ufffd"),
+        ("text", 502, "answered with str, not with a Proposal"),
+        ("parts", 502, "no right Proposal: Expected `str`, got `int` - at `$.idea.action`"),
+    ],
+)
+async def test_an_answer_that_is_none_is_told_and_one_that_is_no_utf8_is_mended(
+    start, ask, problem, status, says
+):
+    server = start("--ideator", "served:Surrogates")
+    async with server.client() as client:
+        reply = await ask(client, problem)
+        assert (reply.status_code, says in reply.text) == (status, True), reply.text
+        assert (await client.get("/health")).status_code == 200
+
+
+async def test_a_slash_too_many_is_no_redirect(guarded, asking):
+    async with guarded.client(TOKEN) as client:
+        reply = await client.post("/v1/ideas/", content=asking(), headers=JSON)
+    assert reply.status_code == 404
+
+
+async def test_two_tokens_are_none(guarded, asking):
+    headers = [(b"content-type", b"application/json")]
+    headers += [(b"authorization", f"Bearer {token}".encode()) for token in (TOKEN, "other")]
+    async with guarded.client() as client:
+        reply = await client.post("/v1/ideas", content=asking(), headers=headers)
+    assert reply.status_code == 401
+
+
+async def test_broken_requests_leave_nothing_in_the_log(start):
+    server = start("--ideator", "served:Echo")
+    for _ in range(3):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GARBAGE\r\n\r\n")
+        assert b"400" in await reader.read()
+        writer.close()
+    async with server.client() as client:
+        assert (await client.get("/health")).status_code == 200
+    assert server.log.read_text() == ""
+
+
 async def test_other_routes_say_what_there_is(guarded):
     async with guarded.client(TOKEN) as client:
         nowhere, wrong = await client.get("/v1/idea"), await client.get("/v1/ideas")
@@ -176,7 +221,14 @@ async def test_metrics_count_what_came_of_requests_and_what_they_cost(start, ask
 async def test_without_a_token_a_name_from_outside_is_refused(start, asking):
     server = start("--ideator", "served:Echo")
     async with server.client() as client:
-        for name, status in (("evil.example", 421), ("localhost:1", 200), ("[::1]:80", 200)):
+        for name, status in (
+            ("evil.example", 421),
+            ("localhost:1@evil.example", 421),
+            ("[::1]evil.example", 421),
+            ("[127.0.0.1]", 421),
+            ("localhost:1", 200),
+            ("[::1]:80", 200),
+        ):
             headers = {**JSON, "host": name}
             reply = await client.post("/v1/ideas", content=asking(), headers=headers)
             assert reply.status_code == status

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from mle_ideator.context import size
 from mle_ideator.implementers.codeact import CodeActImplementer
 from mle_ideator.implementers.codeact.head import head, version
 from mle_ideator.implementers.codeact.tail import duration, solution_step, tail
@@ -122,7 +124,103 @@ def test_a_solution_whose_step_is_condensed_is_shown_whole(agent, situation):
     assert solution_is_shown(messages)
 
 
+# ---------------------------------------------------------------------- the best solution
+
+WORSE = "print('Validation score: 0.75')\n"
+
+
+@pytest.fixture
+def overwritten(situation):
+    """The best solution was written long ago, and another one stands in its place."""
+
+    def made(best, code, cells=23):
+        writes = f"cat > solution.py <<'EOF'\n{best}EOF\npython solution.py"
+        first = replace(situation.trajectory[0], action=Execute("bash", writes))
+        long = Observation(text="word " * 3000, status="ok")
+        cell = replace(situation.trajectory[-1], observation=long)
+        more = tuple(replace(cell, number=n) for n in range(2, 2 + cells))
+        return replace(
+            situation,
+            trajectory=(first, *more),
+            solutions=(replace(situation.solutions[0], code=best),),
+            code=code,
+        )
+
+    return made
+
+
+LINES = [f"x{n} = {n}\n" for n in range(200)]
+
+
+@pytest.mark.parametrize("tools", [False, True])
+def test_a_best_solution_that_is_nowhere_else_is_told_last(agent, overwritten, tools):
+    best = "".join(LINES)
+    code = best.replace("x7 = 7", "x7 = 8")
+    *before, last = agent(context_tokens=20_000, tools=tools).messages(overwritten(best, code))
+    assert "Going back to the best one, #1, would change it so:" in last.text
+    assert "```diff\n@@ -7,3 +7,3 @@\n x6 = 6\n-x7 = 8\n+x7 = 7\n x8 = 8\n```" in last.text
+    assert last.text.endswith("What is your next action?")
+    assert not any("best one" in message.text for message in before)
+
+
+@pytest.mark.parametrize("code", [WORSE, None, ""])
+def test_a_best_solution_that_is_shorter_than_the_way_to_it_is_told_whole(agent, overwritten, code):
+    best = "print('Validation score: 0.5')\n"
+    last = agent(context_tokens=20_000).messages(overwritten(best, code))[-1]
+    assert f"The best one, #1, was:\n\n```python\n{best}```" in last.text
+
+
+@pytest.mark.parametrize("tools", [False, True])
+def test_a_best_solution_that_a_step_shows_whole_is_not_told_again(agent, overwritten, tools):
+    best = "print('Validation score: 0.5')\n"
+    for cells, shown in ((2, True), (23, False)):
+        late = overwritten(best, WORSE, cells)
+        last = agent(context_tokens=20_000, tools=tools).messages(late)[-1]
+        assert ("The best one, #1, is as step 1 wrote it." in last.text) == shown
+        assert (best in last.text) != shown
+
+
+def test_the_best_solution_as_it_stands_is_not_told_twice(agent, overwritten):
+    best = "print('Validation score: 0.5')\n"
+    last = agent(context_tokens=20_000).messages(overwritten(best, best.strip()))[-1]
+    assert "best one" not in last.text
+
+
+@pytest.mark.parametrize("tools", [False, True])
+def test_a_best_solution_is_told_within_the_budget_and_in_a_moment(agent, overwritten, tools):
+    best = "".join(f"# {n * n}\n" for n in range(100_000))
+    late = overwritten(best, "\n".join(LINES), 3)
+    one = agent(context_tokens=8000, tools=tools)
+    began = time.monotonic()
+    messages = one.messages(late)
+    assert size(messages) <= one.budget
+    assert time.monotonic() - began < 5
+    assert "characters left out" in messages[-1].text
+    assert "The best one, #1, was:" in messages[-1].text
+
+
+def test_what_was_sent_stays_the_same_while_the_best_solution_is_another(agent, overwritten):
+    late = overwritten("".join(LINES), WORSE, 30)
+    one, changed = agent(context_tokens=20_000), 0
+    for count in range(1, 30):
+        before, after = (
+            one.messages(replace(late, trajectory=late.trajectory[:n])) for n in (count, count + 1)
+        )
+        stable = [m.text for m in before[:-1] if "solution.py as it stands" not in m.text]
+        changed += [m.text for m in after][: len(stable)] != stable
+    assert 0 < changed < 8
+
+
 # -------------------------------------------------------------------------------- the rest
+
+
+def test_waiting_fits_into_a_cell(situation):
+    for seconds in (90.0, 3.0, 0.5):
+        left = replace(situation.remaining, step_seconds=seconds)
+        (wait,) = re.findall(
+            r"wait for a job (\d+) s", tail(replace(situation, remaining=left)).text
+        )
+        assert 1 <= int(wait) < max(seconds, 2)
 
 
 def test_the_latest_solutions_and_the_best_are_listed(situation):

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from pathlib import Path
 
 import msgspec
 import pytest
 import yaml
+from msgspec.structs import replace
 
-from mle_ideator.errors import AgentError
+from mle_ideator.errors import AgentError, ContextOverflow, OutOfBudget, UsageError
 from mle_ideator.ideators.fixed import FixedIdeator
 from mle_ideator.ideators.null import NullIdeator
 from mle_ideator.implementers.codeact import CodeActImplementer
 from mle_ideator.journal import Decided, read_journal
 from mle_ideator.limits import Limits
+from mle_ideator.messages import Completion
 from mle_ideator.prompts import render
 from mle_ideator.registry import create
-from mle_ideator.types import Execute, Finish, Malformed, SeekHelp
+from mle_ideator.types import Execute, Finish, Malformed, SeekHelp, Usage
 
 SCRIPTS = Path(__file__).with_name("scripts")
 
@@ -97,7 +100,7 @@ def test_the_commands_for_long_jobs_are_those_that_were_tried(tools):
     commands = re.findall(r"^- [^`]*`(.*)`$", section, re.MULTILINE)
     assert len(commands) == 4
     tried = (SCRIPTS / "background.yaml").read_text()
-    for command in commands:
+    for command in (command.replace("SECONDS", "300") for command in commands):
         variants = {command, *(command.replace("PID", pid) for pid in ("$PID", "$(cat pid)"))}
         assert any(variant in tried for variant in variants), command
 
@@ -141,6 +144,56 @@ async def test_after_three_overflows_the_model_is_at_fault(play, tmp_path):
     agent = create("implementers", script(tmp_path, OVERFLOW))
     with pytest.raises(AgentError, match="overflow"):
         await play(agent, NullIdeator())
+
+
+class Refusing:
+    """A model that takes so much money each time, and then does not answer."""
+
+    name, context_tokens, priced = "refusing", None, True
+
+    def __init__(self, *errors, each_usd=0.25):
+        self.errors = list(errors)
+        self.used = Usage(calls=1, cost_usd=None, at_most_usd=each_usd)
+        self.caps = []
+
+    async def complete(self, messages, options):
+        self.caps.append(options.max_cost_usd)
+        if not self.errors:
+            return Completion(text="<finish/>", finish_reason="stop", usage=self.used)
+        error = self.errors.pop(0)
+        vars(error)["usage"] = self.used
+        raise error
+
+
+@pytest.fixture
+def capped(situation):
+    return replace(situation, remaining=replace(situation.remaining, cost_usd=1.0))
+
+
+async def test_calls_after_an_overflow_share_what_is_left(capped):
+    agent = scripted("good")
+    agent.model = Refusing(*(ContextOverflow("too long") for _ in range(3)))
+    decision = await agent.act(capped)
+    assert agent.model.caps == [1.0, 0.75, 0.5, 0.25]
+    assert decision.usage.at_most_usd == 1.0
+    agent.model = Refusing(*(ContextOverflow("too long") for _ in range(3)), each_usd=0.75)
+    await agent.act(capped)
+    assert agent.model.caps == [1.0, 0.25, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "last", [AgentError("gone"), OutOfBudget("no more"), asyncio.CancelledError()]
+)
+async def test_what_all_tries_used_goes_with_the_error_of_the_last(capped, last):
+    agent = scripted("good")
+    agent.model = Refusing(ContextOverflow("too long"), ContextOverflow("still"), last)
+    with pytest.raises(type(last)) as raised:
+        await agent.act(capped)
+    assert raised.value.usage == Usage(calls=3, cost_usd=None, at_most_usd=0.75)
+    agent.model = Refusing(*(ContextOverflow("too long") for _ in range(4)))
+    with pytest.raises(ContextOverflow) as raised:
+        await agent.act(capped)
+    assert raised.value.usage.at_most_usd == 1.0
 
 
 async def test_a_small_context_is_kept_within(play, tmp_path):
@@ -204,6 +257,13 @@ def test_options_are_checked():
         scripted("good", temperatur=1)
     with pytest.raises(Exception, match="max_output_tokens"):
         scripted("good", max_output_tokens=0)
+    for name, value in (
+        *(("temperature", value) for value in (-1, math.nan, math.inf, "nan", "warm")),
+        *(("max_output_tokens", 0), ("context_tokens", 2047), ("effort", "all")),
+    ):
+        with pytest.raises(UsageError, match=rf"^options of implementer .*{name}") as raised:
+            scripted("good", **{name: value})
+        assert "\n" not in str(raised.value)
     assert scripted("good", tools=True).options == CodeActImplementer.Options(tools=True)
 
 
