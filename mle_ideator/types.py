@@ -231,7 +231,9 @@ class Decision(Value, frozen=True):
 
 # ----------------------------------------------------------------------------------- ideas
 
-_REVERT = re.compile(r"^\W*revert(?:ing)?\s+to\s+(?:solution\s+)?#?\s*(\d{1,9})\b", re.IGNORECASE)
+_REVERT = re.compile(
+    r"^\W*revert(?:ing)?\s+to\s+(?:solution\s+)?(?:#\s*)?(\d{1,9})\b", re.IGNORECASE
+)
 
 
 class Idea(Value, frozen=True):

@@ -37,6 +37,9 @@ def test_unscored_stays_none_and_zero_stays_zero():
     [
         ("Revert to #3: the encodings leak.", 3),
         ("revert to solution 12, since", 12),
+        ("Revert to # 7: it was better.", 7),
+        ("Revert to" + " " * 100_000 + "x", None),
+        ("Revert to #" + "9" * 5000, None),
         ("**Revert to #7** because", 7),
         ("Reverting to #2.", 2),
         ("Refine: do not revert to #3.", None),
