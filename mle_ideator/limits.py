@@ -31,7 +31,7 @@ class Limits(Value, frozen=True, kw_only=True):
         for name in ("steps", "time_s", "step_time_s", "tokens", "cost_usd"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
-                raise UsageError(f"limit {name!r} must be a number and more than 0.")
+                raise UsageError(f"limit {name!r} must be more than 0, and finite.")
         if self.help_requests < 0:
             raise UsageError("limit 'help_requests' must be 0 or more.")
 
