@@ -8,11 +8,11 @@ from mle_ideator.benchmarks.sources import load_task
 from mle_ideator.config import RunConfig
 from mle_ideator.errors import UsageError
 from mle_ideator.help_policy import help_policy
-from mle_ideator.protocols import ChatModel, Grader, Ideator, Implementer
+from mle_ideator.protocols import ChatModel, Grader, Implementer
 from mle_ideator.registry import create, find
 from mle_ideator.results import Record
 from mle_ideator.sandboxes import STRONGEST_FIRST, choose_sandbox
-from mle_ideator.setups import Setup
+from mle_ideator.setups import Setup, ideator_of
 from mle_ideator.solutions import SUBMISSION
 from mle_ideator.types import Task
 
@@ -27,11 +27,9 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
     """
     help_policy(config.help_policy)  # refused here, before anything is made
     implementer = create("implementers", config.implementer, config.implementer_options)
-    ideator = create("ideators", config.ideator, config.ideator_options)
+    ideator = ideator_of(config.ideator, config.ideator_options)
     if not isinstance(implementer, Implementer):
         raise UsageError(f"{config.implementer!r} is no implementer: it has no method act.")
-    if not isinstance(ideator, Ideator):
-        raise UsageError(f"{config.ideator!r} is no ideator: it has no method propose.")
     if config.limits.cost_usd is not None:
         _check_prices(config, implementer, ideator)
     name, sandbox = choose_sandbox(config.sandbox)

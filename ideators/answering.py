@@ -19,7 +19,6 @@ async def proposal_of(ideator: Ideator, state: HelpState) -> Proposal:
     if not isinstance(answer, Proposal):
         raise AgentError(f"the ideator answered with {type(answer).__name__}, not with a Proposal.")
     try:
-        # Structs check their fields only when they are read.
-        return msgspec.json.decode(msgspec.json.encode(writable(answer)), type=Proposal)
+        return writable(answer)
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise AgentError(f"the ideator answered with no right Proposal: {error}.") from error

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mle_ideator.config import RunConfig
+from mle_ideator.errors import UsageError
 from mle_ideator.protocols import (
     Grader,
     Ideator,
@@ -14,7 +17,17 @@ from mle_ideator.protocols import (
     SandboxFactory,
     SandboxRequest,
 )
+from mle_ideator.registry import create
 from mle_ideator.types import Task
+from mle_ideator.waiting import release
+
+
+def ideator_of(spec: str, options: Mapping[str, Any]) -> Ideator:
+    """The ideator that a spec names. Raises `UsageError`."""
+    found = create("ideators", spec, options)
+    if not isinstance(found, Ideator):
+        raise UsageError(f"{spec!r} is no ideator: it has no method propose.")
+    return found
 
 
 @dataclass(frozen=True)
@@ -45,5 +58,4 @@ class Setup:
     async def aclose(self) -> None:
         """Close the agents' connections."""
         for agent in (self.implementer, self.ideator):
-            if close := getattr(agent, "aclose", None):
-                await close()
+            await release(agent)

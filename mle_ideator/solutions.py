@@ -16,8 +16,8 @@ from mle_ideator.types import Grade, Metric, Problem, Score, Scores, Solution
 SOLUTION = "solution.py"
 SUBMISSION = "submission.csv"
 _MAX_CODE = 2_000_000
-_MOST_COMPARED = 2_000
-"""Lines."""
+MOST_COMPARED = 2_000
+"""Lines of two codes: what comparing takes grows with their product."""
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
 _VALIDATION = re.compile(rf"^\W*validation score:\s*({_NUMBER})\s*$", re.IGNORECASE | re.MULTILINE)
 
@@ -134,6 +134,6 @@ def way_back(code: str, best: str) -> str:
     Empty if nothing would, or if they are too long to be compared in a moment.
     """
     before, after = code.splitlines(), best.splitlines()
-    if max(len(before), len(after)) > _MOST_COMPARED:
+    if max(len(before), len(after)) > MOST_COMPARED:
         return ""
     return "\n".join(list(unified_diff(before, after, lineterm="", n=1))[2:])

@@ -1,4 +1,4 @@
-"""Waiting for the first of several things, and for something that must not be broken off."""
+"""Waiting: for the first of several things, for what must not be broken off, for an end."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+async def release(holder: object) -> None:
+    """Close the connections of an agent or a model, if it holds any: `aclose` is optional."""
+    if close := getattr(holder, "aclose", None):
+        await close()
 
 
 async def first_of(*futures: asyncio.Future[Any], timeout_s: float) -> None:

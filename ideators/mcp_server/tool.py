@@ -30,6 +30,7 @@ from mle_ideator.plain_text import printable
 from mle_ideator.prompts import render
 from mle_ideator.protocols import Ideator
 from mle_ideator.types import HelpState, Idea, Proposal
+from mle_ideator.waiting import release
 
 log = logging.getLogger("mle_ideator.mcp")
 
@@ -76,9 +77,8 @@ class SeekHelpTool:
 
     async def aclose(self) -> None:
         """Close what the ideator holds; one that does not get done is left alone."""
-        if close := getattr(self.ideator, "aclose", None):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(close(), CLOSE_S)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(release(self.ideator), CLOSE_S)
 
     async def _list(
         self, context: ServerRequestContext[Any], params: PaginatedRequestParams | None

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator
-from difflib import unified_diff
 from functools import partial
 from itertools import pairwise
 from typing import Literal
 
+from mle_ideator.actions import fence_around
 from mle_ideator.context import LEAST_BUDGET, account, size
 from mle_ideator.context.cutting import cut
 from mle_ideator.errors import AgentError
 from mle_ideator.messages import Message
 from mle_ideator.prompts import render
+from mle_ideator.solutions import MOST_COMPARED, way_back
 from mle_ideator.types import HelpState, Idea, Situation
 
 Form = Literal["tags", "json"]
 
 MOST_LISTED = 500
 """Of more solutions or ideas the latest ones are listed."""
-_MOST_COMPARED, _MOST_LINES = 200_000, 2_000
-"""Characters and lines of two codes that are compared: what it takes grows with their product."""
+_MOST_CHARS = 200_000
+"""Of two codes that are compared."""
 _MOST_WORDS = 2_000
 
 EXAMPLE = Idea(
@@ -100,7 +100,7 @@ def _now(state: HelpState, room: int, form: Form) -> str:
         current=next((s.number for s in reversed(situation.solutions) if s.code == code), None),
         diff=diff,
         best=situation.best,
-        fence=_fence(f"{shown}\n{diff}"),
+        fence=fence_around(f"{shown}\n{diff}"),
         remaining=situation.remaining,
         request=asked,
         form=form,
@@ -145,12 +145,9 @@ def _way_back(situation: Situation) -> str:
     best, code = situation.best_solution, situation.code
     if best is None or code is None or best.code == code:
         return ""
-    old, new = code[:_MOST_COMPARED].splitlines(), best.code[:_MOST_COMPARED].splitlines()
-    old, new = old[:_MOST_LINES], new[:_MOST_LINES]
-    return "\n".join(list(unified_diff(old, new, lineterm="", n=1))[2:])
+    return way_back(_head(code), _head(best.code))
 
 
-def _fence(text: str) -> str:
-    """A fence that nothing in the text can close."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    return "`" * max(3, longest + 1)
+def _head(code: str) -> str:
+    """As much of it as can be compared."""
+    return "".join(code[:_MOST_CHARS].splitlines(keepends=True)[:MOST_COMPARED])

@@ -19,6 +19,7 @@ from mle_ideator.messages import CallOptions
 from mle_ideator.protocols import ChatModel
 from mle_ideator.registry import create
 from mle_ideator.types import HelpState, Idea, Proposal, Value
+from mle_ideator.waiting import release
 
 SHRINKS = 3
 """So often a request that is too long for the model is made shorter."""
@@ -73,8 +74,7 @@ class PromptedIdeator:
         return Proposal(idea, usage=purse.used)
 
     async def aclose(self) -> None:
-        if close := getattr(self.model, "aclose", None):
-            await close()
+        await release(self.model)
 
     # -------------------------------------------------------------------------------- drafts
 

@@ -11,16 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import ssl
 import time
 from collections.abc import Collection, Sequence
-from functools import cache
 from typing import Annotated
 
 import httpx2
 import msgspec
 from msgspec import Meta
 
+from mle_ideator.chat.clients import tls
 from mle_ideator.chat.retry_after import retry_after_s
 from mle_ideator.errors import AgentError, ContextOverflow, OutOfBudget, UsageError
 from mle_ideator.ideators.remote.breaker import Breaker
@@ -165,7 +164,7 @@ class RemoteIdeator:
         if self._token:
             headers["authorization"] = f"Bearer {self._token}"
         try:
-            certificates = _certificates() if self._tls else False
+            certificates = tls() if self._tls else False
         except OSError as error:  # of which one of TLS is a kind
             raise _wrong_environment(_CERTIFICATES, error) from error
         try:
@@ -191,12 +190,6 @@ def over_https(argument: str, options: RemoteOptions = _DEFAULTS) -> RemoteIdeat
 
 for _factory in (over_http, over_https):
     _factory.Options = RemoteOptions  # type: ignore[attr-defined]
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Reading them takes longer than a request."""
-    return httpx2.create_ssl_context()
 
 
 def _wrong_environment(names: Sequence[str], error: Exception) -> UsageError:

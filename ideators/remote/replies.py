@@ -13,7 +13,7 @@ from mle_ideator import __version__
 from mle_ideator.errors import AgentError
 from mle_ideator.idea_form import MAX_PART_CHARS, well_formed, wrong_revert
 from mle_ideator.ideators.serving.schema import SCHEMA_HEADER, VERSION_HEADER, digest
-from mle_ideator.plain_text import printable
+from mle_ideator.plain_text import joined_lines, printable
 from mle_ideator.types import UNKNOWN_USAGE, Proposal, Usage
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
@@ -126,8 +126,8 @@ def read_proposal(content: bytes, numbers: Collection[int]) -> Proposal:
 
 def cut(text: str) -> str:
     """In one line, and not for ever."""
-    return printable(" ".join(text.split())[:_LONGEST_MESSAGE])
+    return printable(joined_lines(text)[:_LONGEST_MESSAGE])
 
 
 def line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return joined_lines(error) or type(error).__name__

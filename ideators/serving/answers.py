@@ -12,7 +12,7 @@ import msgspec
 from starlette.responses import Response
 
 from mle_ideator.errors import AgentError, ContextOverflow, MleIdeatorError, OutOfBudget
-from mle_ideator.plain_text import printable
+from mle_ideator.plain_text import joined_lines, printable
 
 
 class Refused(Exception):
@@ -52,7 +52,7 @@ def told(refused: Refused, *, close: bool = False) -> Response:
 
 def refusal(error: MleIdeatorError) -> Refused:
     """What an ideator or a model raised on purpose, as its client is told."""
-    line = " ".join(str(error).split())
+    line = joined_lines(error)
     match error:
         case ContextOverflow():
             return Refused(400, "context_length_exceeded", line)

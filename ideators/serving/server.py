@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from mle_ideator.ideators.serving.app import Service
 from mle_ideator.ideators.serving.process import Server, signals, until_told
+from mle_ideator.waiting import release
 
 log = logging.getLogger("mle_ideator.serving")
 
@@ -27,5 +28,4 @@ async def serve(
             log.warning("%d requests were not finished within %g s", cut, grace_s)
         server.should_exit = True
         await running
-    if close := getattr(service.ideator, "aclose", None):
-        await close()
+    await release(service.ideator)

@@ -26,6 +26,7 @@ from mle_ideator.messages import CallOptions, Completion, Message
 from mle_ideator.protocols import ChatModel
 from mle_ideator.registry import create
 from mle_ideator.types import Decision, Situation, Step, Usage, Value
+from mle_ideator.waiting import release
 
 SHRINKS = 3
 """How often a request that the model can not read is made smaller."""
@@ -83,8 +84,7 @@ class CodeActImplementer:
         )
 
     async def aclose(self) -> None:
-        if close := getattr(self.model, "aclose", None):
-            await close()
+        await release(self.model)
 
     # -------------------------------------------------------------------------- the call
 

@@ -13,7 +13,7 @@ sent back.
 
 from mle_ideator.actions.blocks import STOPS
 from mle_ideator.actions.calls import PARAMETERS
-from mle_ideator.actions.code import fenced, tidy
+from mle_ideator.actions.code import fence_around, fenced, tidy
 from mle_ideator.actions.reading import Reading, read_action
 from mle_ideator.actions.writing import as_call, as_tag
 
@@ -23,6 +23,7 @@ __all__ = [
     "Reading",
     "as_call",
     "as_tag",
+    "fence_around",
     "fenced",
     "read_action",
     "tidy",

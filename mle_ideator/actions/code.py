@@ -133,8 +133,13 @@ def tidy(code: str) -> str:
     return "\n".join(lines)
 
 
-def fenced(text: str, language: str = "") -> str:
-    """In a fence that is longer than any in the text, so that none of it can end the block."""
+def fence_around(text: str) -> str:
+    """A fence that is longer than any in the text, so that none of it can end the block."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
+    return "`" * (longest + 1)
+
+
+def fenced(text: str, language: str = "") -> str:
+    """In a fence that nothing in the text can close."""
+    fence = fence_around(text)
     return f"{fence}{language}\n{text}\n{fence}"

@@ -13,8 +13,15 @@ from mle_ideator.chat.failures import Failure
 from mle_ideator.chat.openai_client import OpenAIEndpoint
 from mle_ideator.chat.prices import Price, usage_of
 from mle_ideator.chat.specs import Address, Key
-from mle_ideator.chat.turns import arguments_text, joined, split_reasoning, without_system
-from mle_ideator.messages import CallOptions, Completion, Message, Tool, ToolCall
+from mle_ideator.chat.turns import (
+    arguments_text,
+    as_function,
+    as_turn,
+    joined,
+    split_reasoning,
+    without_system,
+)
+from mle_ideator.messages import CallOptions, Completion, Message, ToolCall
 from mle_ideator.types import Usage
 
 _LIMITS = ("max_tokens", "max_completion_tokens")
@@ -58,14 +65,14 @@ class ChatCompletions(OpenAIEndpoint):
         turns = without_system(messages) if "system" in self._without else joined(messages)
         wanted = {
             "model": self._address.model,
-            "messages": [_turn(turn) for turn in turns],
+            "messages": [as_turn(turn, arguments_text) for turn in turns],
             self._limit_word(): self._limit(options),
             "stream_options": {"include_usage": True},
             "temperature": options.temperature,
             "reasoning_effort": options.effort,
             "stop": list(options.stop),
             "seed": options.seed,
-            "tools": [_tool(tool) for tool in options.tools],
+            "tools": [as_function(tool) for tool in options.tools],
             "response_format": options.json_schema and _schema(options.json_schema),
         }
         if self._without & {"stream_options", "stream"}:
@@ -95,31 +102,6 @@ class ChatCompletions(OpenAIEndpoint):
                     size = told.get("max_model_len") or (told.get("meta") or {}).get("n_ctx")
                     return int(size) if size else None
         return None
-
-
-def _turn(message: Message) -> dict[str, Any]:
-    if message.role == "tool":
-        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
-    turn: dict[str, Any] = {"role": message.role, "content": message.text}
-    if message.calls:
-        turn["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": arguments_text(call)},
-            }
-            for call in message.calls
-        ]
-    return turn
-
-
-def _tool(tool: Tool) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
-    return {"type": "function", "function": function}
 
 
 def _schema(schema: dict[str, Any]) -> dict[str, Any]:

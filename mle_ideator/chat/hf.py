@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from mle_ideator.chat.calls import CallFailed, PatientModel
-from mle_ideator.chat.prices import FREE, Price, usage_of
+from mle_ideator.chat.prices import FREE, Price
 from mle_ideator.chat.specs import needs
-from mle_ideator.chat.templates import ChatTemplate, context_of, read_reply, room_after
+from mle_ideator.chat.templates import ChatTemplate, context_of, opened, room_after
 from mle_ideator.errors import UsageError
 from mle_ideator.messages import CallOptions, Completion, Message
 from mle_ideator.plain_text import joined_lines
@@ -46,12 +46,8 @@ class Transformers:
         """Raises `UsageError` if there is no such model, or no chat template in it."""
         self.name = f"hf:{argument}"
         self._source = _source(argument)
-        transformers = _libraries(gguf="gguf_file" in self._source)
-        try:
-            config = transformers.AutoConfig.from_pretrained(**self._source)
-            self.tokenizer = transformers.AutoTokenizer.from_pretrained(**self._source)
-        except Exception as error:  # readers of other people's files raise anything
-            raise UsageError(f"{self.name} can not be read: {joined_lines(error)}") from error
+        _check_libraries(gguf="gguf_file" in self._source)
+        config, self.tokenizer = opened(self.name, **self._source)
         self.template = ChatTemplate(self.tokenizer, self.name)
         self.context_tokens = context_of(config, self.tokenizer)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="hf")
@@ -83,20 +79,8 @@ class Transformers:
         ends = _Ends(stopped, options.stop, len(prompt.tokens), self.decode)
         tokens = self._generate(prompt.tokens, most, options, ends)
         reply, stop_written = _cut(self.decode(tokens), options.stop)
-        written = read_reply(reply, in_thought=prompt.in_thought, with_tools=bool(options.tools))
-        ended = stop_written or (tokens and tokens[-1] in self._end_tokens())
-        return Completion(
-            text=written.text,
-            reasoning=written.reasoning,
-            calls=written.calls,
-            usage=usage_of(
-                FREE,
-                input_tokens=len(prompt.tokens),
-                output_tokens=len(tokens),
-                reasoning=min(self._count(written.reasoning), len(tokens)),
-            ),
-            finish_reason=("tool_calls" if written.calls else "stop") if ended else "length",
-        )
+        ended = stop_written or (bool(tokens) and tokens[-1] in self._end_tokens())
+        return self.template.completion(reply, prompt, options, tokens=len(tokens), ended=ended)
 
     def _generate(
         self, prompt: list[int], most: int, options: CallOptions, ends: _Ends
@@ -132,7 +116,7 @@ class Transformers:
         if self._model is None:
             try:
                 self._model = _load(self._source)
-            except Exception as error:  # as above
+            except Exception as error:  # readers of other people's files raise anything
                 text = f"no weights can be read: {joined_lines(error)}"
                 raise CallFailed("wrong", text) from error
         return self._model
@@ -141,9 +125,6 @@ class Transformers:
         named = self.model().generation_config.eos_token_id
         ends = {*(named if isinstance(named, list) else [named]), self.tokenizer.eos_token_id}
         return sorted(ends - {None})
-
-    def _count(self, text: str) -> int:
-        return len(self.tokenizer.encode(text, add_special_tokens=False)) if text else 0
 
 
 class _Ends:
@@ -214,13 +195,11 @@ def _source(argument: str) -> dict[str, str]:
     return {"pretrained_model_name_or_path": argument}
 
 
-def _libraries(*, gguf: bool) -> Any:
-    """The module transformers. Raises `UsageError` for what is not installed."""
+def _check_libraries(*, gguf: bool) -> None:
+    """Raises `UsageError` for what is not installed."""
     for package in ("torch", "transformers", *(("accelerate", "gguf") if gguf else ())):
         needs(package, "hf")
-    transformers = import_module("transformers")
-    transformers.utils.logging.disable_progress_bar()
-    return transformers
+    import_module("transformers").utils.logging.disable_progress_bar()
 
 
 def _load(source: dict[str, str]) -> Any:

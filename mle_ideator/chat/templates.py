@@ -7,15 +7,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import jinja2
 import msgspec
 
 from mle_ideator.chat.calls import CallFailed
-from mle_ideator.chat.turns import arguments_of, joined, split_reasoning, without_system
+from mle_ideator.chat.prices import FREE, usage_of
+from mle_ideator.chat.turns import (
+    arguments_of,
+    as_function,
+    as_turn,
+    joined,
+    split_reasoning,
+    without_system,
+)
 from mle_ideator.errors import UsageError
-from mle_ideator.messages import CallOptions, Message, Tool, ToolCall
+from mle_ideator.messages import CallOptions, Completion, Message, ToolCall
+from mle_ideator.plain_text import joined_lines
 
 _THOUGHT = "<think>"
 
@@ -63,12 +73,31 @@ class ChatTemplate:
         """
         asked: dict[str, Any] = {}
         if options.tools:
-            asked["tools"] = [_function(tool) for tool in options.tools]
+            asked["tools"] = [as_function(tool) for tool in options.tools]
         if options.effort:
             asked["reasoning_effort"] = options.effort
         turns, text = self._accepted(messages, asked)
         encoded = self._render(turns, asked, return_dict=True, sanitize_control_tokens=True)
         return Prompt(list(encoded["input_ids"]), text.rstrip().endswith(_THOUGHT))
+
+    def completion(
+        self, reply: str, prompt: Prompt, options: CallOptions, *, tokens: int, ended: bool
+    ) -> Completion:
+        """A reply to a prompt, of so many tokens; if the model did not end it, it was cut."""
+        written = read_reply(reply, in_thought=prompt.in_thought, with_tools=bool(options.tools))
+        thought = len(self._tokenizer.encode(written.reasoning, add_special_tokens=False))
+        return Completion(
+            text=written.text,
+            reasoning=written.reasoning,
+            calls=written.calls,
+            usage=usage_of(
+                FREE,
+                input_tokens=len(prompt.tokens),
+                output_tokens=tokens,
+                reasoning=min(thought, tokens),
+            ),
+            finish_reason=("tool_calls" if written.calls else "stop") if ended else "length",
+        )
 
     def _accepted(
         self, messages: Sequence[Message], asked: dict[str, Any]
@@ -79,7 +108,7 @@ class ChatTemplate:
         refusal = "it loses the system message"
         for way in ways if any(m.role == "system" for m in messages) else ways[:1]:
             told = way(plain)
-            turns = [_turn(message) for message in told]
+            turns = [as_turn(message, arguments_of) for message in told]
             try:
                 text = self._render(turns, asked, tokenize=False)
             except jinja2.TemplateError as error:
@@ -95,10 +124,6 @@ class ChatTemplate:
         )
 
 
-def _function(tool: Tool) -> dict[str, Any]:
-    return {"type": "function", "function": msgspec.to_builtins(tool)}
-
-
 def _told(message: Message) -> Message:
     """Without calls: what was called, and what came of it, in words."""
     called = [f"{call.name}({call.arguments})" for call in message.calls]
@@ -106,20 +131,14 @@ def _told(message: Message) -> Message:
     return Message("user" if message.role == "tool" else message.role, text)
 
 
-def _turn(message: Message) -> dict[str, Any]:
-    turn: dict[str, Any] = {"role": message.role, "content": message.text}
-    if message.role == "tool":
-        turn["tool_call_id"] = message.call_id
-    if message.calls:
-        turn["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": arguments_of(call)},
-            }
-            for call in message.calls
-        ]
-    return turn
+def opened(name: str, **source: str) -> tuple[Any, Any]:
+    """Config and tokenizer, read by transformers. Raises `UsageError`."""
+    transformers = import_module("transformers")
+    try:
+        config = transformers.AutoConfig.from_pretrained(**source)
+        return config, transformers.AutoTokenizer.from_pretrained(**source)
+    except Exception as error:  # readers of other people's files raise anything
+        raise UsageError(f"{name} can not be read: {joined_lines(error)}") from error
 
 
 def context_of(config: Any, tokenizer: Any) -> int | None:

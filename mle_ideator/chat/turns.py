@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
-from mle_ideator.messages import Message, Role, ToolCall
+from mle_ideator.messages import Message, Role, Tool, ToolCall
 
 _OPEN, _CLOSE = "<think>", "</think>"
 
@@ -32,6 +33,28 @@ def without_system(messages: Sequence[Message]) -> list[Message]:
     """For templates that know no system message: it goes in front of what the user says first."""
     roles = {"system": "user"}
     return joined([msgspec.structs.replace(m, role=roles.get(m.role, m.role)) for m in messages])
+
+
+def as_turn(message: Message, arguments: Callable[[ToolCall], object]) -> dict[str, Any]:
+    """In the form of Chat Completions, which templates read as well; only what a call's arguments
+    are, a text or an object, is not the same for both."""
+    turn: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.role == "tool":
+        turn["tool_call_id"] = message.call_id
+    if message.calls:
+        turn["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": arguments(call)},
+            }
+            for call in message.calls
+        ]
+    return turn
+
+
+def as_function(tool: Tool) -> dict[str, Any]:
+    return {"type": "function", "function": msgspec.to_builtins(tool)}
 
 
 def arguments_of(call: ToolCall) -> dict[str, object]:

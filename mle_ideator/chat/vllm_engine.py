@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from mle_ideator.chat.calls import CallFailed, PatientModel
-from mle_ideator.chat.prices import FREE, Price, usage_of
-from mle_ideator.chat.templates import ChatTemplate, context_of, read_reply, room_after
+from mle_ideator.chat.prices import FREE, Price
+from mle_ideator.chat.templates import ChatTemplate, context_of, opened, room_after
 from mle_ideator.errors import UsageError
 from mle_ideator.messages import CallOptions, Completion, Message
 from mle_ideator.plain_text import joined_lines
@@ -48,16 +48,10 @@ class VllmEngine:
         """Raises `UsageError` if there is no such model, or no chat template in it."""
         self.name = f"vllm:{argument}"
         self._arguments = {"model": str(Path(argument).expanduser()), **_arguments()}
-        transformers = import_module("transformers")
-        try:
-            config = transformers.AutoConfig.from_pretrained(self._arguments["model"])
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(self._arguments["model"])
-        except Exception as error:  # readers of other people's files raise anything
-            raise UsageError(f"{self.name} can not be read: {joined_lines(error)}") from error
-        self.template = ChatTemplate(self._tokenizer, self.name)
-        self.context_tokens = self._arguments.get(
-            "max_model_len", context_of(config, self._tokenizer)
-        )
+        model = self._arguments["model"]
+        config, tokenizer = opened(self.name, pretrained_model_name_or_path=model)
+        self.template = ChatTemplate(tokenizer, self.name)
+        self.context_tokens = self._arguments.get("max_model_len", context_of(config, tokenizer))
         self._engine: Any = None
         self._starting = asyncio.Lock()
         self._numbers = itertools.count(1)
@@ -67,22 +61,12 @@ class VllmEngine:
         prompt = self.template.prompt(messages, options)
         most = room_after(len(prompt.tokens), self.context_tokens, options.max_tokens)
         last = await self._generate(prompt.tokens, most, options)
-        written = read_reply(
-            last.text, in_thought=prompt.in_thought, with_tools=bool(options.tools)
-        )
-        thought = len(self._tokenizer.encode(written.reasoning, add_special_tokens=False))
-        ended = last.finish_reason == "stop"
-        return Completion(
-            text=written.text,
-            reasoning=written.reasoning,
-            calls=written.calls,
-            usage=usage_of(
-                FREE,
-                input_tokens=len(prompt.tokens),
-                output_tokens=len(last.token_ids),
-                reasoning=min(thought, len(last.token_ids)),
-            ),
-            finish_reason=("tool_calls" if written.calls else "stop") if ended else "length",
+        return self.template.completion(
+            last.text,
+            prompt,
+            options,
+            tokens=len(last.token_ids),
+            ended=last.finish_reason == "stop",
         )
 
     async def _generate(self, prompt: list[int], most: int, options: CallOptions) -> Any:
@@ -120,7 +104,7 @@ def _start(arguments: dict[str, Any]) -> Any:
         engine = import_module("vllm.v1.engine.async_llm").AsyncLLM
         wanted = import_module("vllm.engine.arg_utils").AsyncEngineArgs(**arguments)
         return engine.from_engine_args(wanted)
-    except Exception as error:  # as above
+    except Exception as error:  # the engine's errors have no common type
         raise CallFailed("wrong", f"the engine does not start: {joined_lines(error)}") from error
 
 

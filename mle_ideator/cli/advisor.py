@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mle_ideator.config import RunConfig, load_config
-from mle_ideator.errors import UsageError
 from mle_ideator.protocols import Ideator
-from mle_ideator.registry import create
+from mle_ideator.setups import ideator_of
 
 
 def advisor(
@@ -17,7 +16,4 @@ def advisor(
     """Overrides (`key=value`) win over options. Raises `UsageError`."""
     named = [f"ideator_options.{override}" for override in overrides or ()]
     given = load_config(RunConfig, None, named).ideator_options
-    found = create("ideators", spec, {**(options or {}), **given})
-    if not isinstance(found, Ideator):
-        raise UsageError(f"{spec!r} is no ideator: it has no method propose.")
-    return found
+    return ideator_of(spec, {**(options or {}), **given})

@@ -60,6 +60,7 @@ def _ideator(started: Started, spec: str | None, overrides: list[str]) -> Ideato
 async def _proposal(ideator: Ideator, state: HelpState) -> Proposal:
     from mle_ideator.errors import AgentError, MleIdeatorError
     from mle_ideator.ideators.answering import proposal_of
+    from mle_ideator.waiting import release
 
     try:
         return await proposal_of(ideator, state)
@@ -68,8 +69,7 @@ async def _proposal(ideator: Ideator, state: HelpState) -> Proposal:
     except Exception as error:
         raise AgentError(f"the ideator broke: {type(error).__name__}: {error}") from error
     finally:
-        if close := getattr(ideator, "aclose", None):
-            await close()
+        await release(ideator)
 
 
 def _readable(state: HelpState, proposal: Proposal) -> str:

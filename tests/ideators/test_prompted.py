@@ -112,7 +112,7 @@ def test_a_huge_solution_is_compared_in_part(story, task, monkeypatch):
         compared.extend([old, new])
         return unified_diff(old, new, **rest)
 
-    monkeypatch.setattr("mle_ideator.ideators.prompted.messages.unified_diff", noting)
+    monkeypatch.setattr("mle_ideator.solutions.unified_diff", noting)
     told = story(task()).solved("x = 1\n" * 500_000, 0.1).solved("y = 1\n" * 500_000, 0.9)
     assert size(messages_of(told.state(), 8000)) <= 8000
     assert [len(lines) for lines in compared] == [2000, 2000]

@@ -13,12 +13,12 @@ from email.utils import formatdate
 import msgspec
 import pytest
 
+from mle_ideator.chat.clients import tls as certificates
 from mle_ideator.errors import AgentError, ContextOverflow, OutOfBudget, UsageError
 from mle_ideator.ideators.remote import RemoteIdeator, RemoteOptions
 from mle_ideator.ideators.remote.breaker import Breaker
 from mle_ideator.ideators.remote.ideator import _CERTIFICATES as CERTIFICATES
 from mle_ideator.ideators.remote.ideator import _PROXIES as PROXIES
-from mle_ideator.ideators.remote.ideator import _certificates as certificates
 from mle_ideator.ideators.remote.replies import Down
 from mle_ideator.ideators.serving.schema import SCHEMA_HEADER, VERSION_HEADER
 from mle_ideator.registry import create
