@@ -53,6 +53,8 @@ class RunConfig(Value, frozen=True, kw_only=True):
     """Who seeks help: `agent` (the implementer), or also the runtime: `plateau-4`, `every-3`."""
     sandbox: str = "auto"
     """`auto` takes the strongest that works here."""
+    sandbox_options: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What the sandbox is given besides, for instance `memory_gib`; `docker` takes some."""
     limits: Limits = Limits()
     """What the session may use."""
     selection: Literal["validation", "public", "last"] = "validation"

@@ -119,7 +119,12 @@ class SandboxRequest(Value, frozen=True, kw_only=True):
 
 
 class SandboxFactory(Protocol):
-    """A class of sandboxes, as the registry finds it."""
+    """A class of sandboxes, as the registry finds it.
+
+    One that takes options names their type in `Options` and has a class method
+    `configured(argument, options)` that returns such a factory; `argument` is what stands after
+    the colon of the spec, or `None`.
+    """
 
     def __call__(self, request: SandboxRequest) -> Sandbox: ...
 

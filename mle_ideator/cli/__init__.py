@@ -15,6 +15,7 @@ from typer.exceptions import Abort, TyperException
 
 from mle_ideator import __version__
 from mle_ideator.cli.doctor import doctor
+from mle_ideator.cli.image import image
 from mle_ideator.cli.run import run
 from mle_ideator.cli.show import show
 from mle_ideator.cli.tasks import tasks
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 for command in (run, tasks, show, doctor):
     app.command()(command)
+app.add_typer(image, name="image")
 
 
 def _print_version(wanted: bool) -> None:

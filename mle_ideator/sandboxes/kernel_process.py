@@ -195,6 +195,8 @@ class SandboxKernel(IPythonKernel):
             print("KeyboardInterrupt")
             return {"status": "error"}
         finally:
+            # An interrupt that comes now would break off the reply. The next request allows them.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             self.streams.restore()  # ipykernel flushes them, and sends no reply if that fails
 
     def finish_metadata(self, parent: Any, metadata: Any, reply_content: Any) -> Any:
