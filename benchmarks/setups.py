@@ -32,7 +32,7 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
         raise UsageError(f"{config.implementer!r} is no implementer: it has no method act.")
     if config.limits.cost_usd is not None:
         _check_prices(config, implementer, ideator)
-    name, sandbox = choose_sandbox(config.sandbox)
+    name, sandbox = choose_sandbox(config.sandbox, config.sandbox_options)
     if reason := sandbox.unavailable():
         raise UsageError(f"the {name} sandbox can not be used here: {reason}")
     task, grader, remarks, whole = _task(config, folder / DATA)
@@ -63,14 +63,13 @@ def _check_prices(config: RunConfig, *agents: object) -> None:
 
 
 def _weaker(name: str) -> tuple[str, ...]:
-    """What to know when `auto` had to take less than the strongest sandbox."""
+    """What to know when `auto` did not take its first choice."""
     strongest = STRONGEST_FIRST[0]
     if name == strongest:
         return ()
     reason = find("sandboxes", strongest)[0].unavailable()
-    return (
-        f"agent code runs in the weaker {name} sandbox, as {strongest} does not work: {reason}",
-    )
+    kind = f"weaker {name}" if name == STRONGEST_FIRST[-1] else name
+    return (f"agent code runs in the {kind} sandbox, as {strongest} does not work: {reason}",)
 
 
 def _task(config: RunConfig, folder: Path) -> tuple[Task, Grader, tuple[str, ...], Path | None]:

@@ -12,6 +12,7 @@ import yaml
 
 from mle_ideator.errors import UsageError, unknown
 from mle_ideator.limits import Limits
+from mle_ideator.protocols import PRELOADED, SandboxLimits
 from mle_ideator.types import Value
 
 V = TypeVar("V", bound=Value)
@@ -53,6 +54,16 @@ class RunConfig(Value, frozen=True, kw_only=True):
     """Who seeks help: `agent` (the implementer), or also the runtime: `plateau-4`, `every-3`."""
     sandbox: str = "auto"
     """`auto` takes the strongest that works here."""
+    sandbox_options: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What the sandbox is given besides, for instance `image`; `docker` takes some."""
+    sandbox_limits: SandboxLimits = SandboxLimits()
+    """What agent code may use."""
+    threads: int | None = None
+    """What numerical libraries are told to use; without it, all cores."""
+    gpus: str | None = None
+    """`all`, none (`""`), or ids with commas between them; without it, what the sandbox gives."""
+    preload: tuple[str, ...] = PRELOADED
+    """Modules that are imported once, before any kernel, and then are there at once."""
     limits: Limits = Limits()
     """What the session may use."""
     selection: Literal["validation", "public", "last"] = "validation"

@@ -6,11 +6,13 @@ situation they are given. So a session can be continued from any recorded situat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
+from mle_ideator.errors import UsageError
 from mle_ideator.messages import CallOptions, Completion, Message
 from mle_ideator.types import (
     Decision,
@@ -102,6 +104,54 @@ class Sandbox(Protocol):
         """Run one cell; it ends within `timeout_s` plus a few seconds, whatever it does."""
         ...
 
+    async def snapshot(self, folder: Path) -> None:
+        """Keep the workspace, without its inputs, as a new `folder` that is never changed again.
+
+        Takes time and space for what has changed since the last snapshot or restoring.
+        """
+        ...
+
+    async def restore(self, folder: Path) -> None:
+        """Make the workspace what it was at a snapshot, and start a new kernel.
+
+        Variables, background jobs, home and temporary files are gone.
+        """
+        ...
+
+
+class SandboxLimits(Value, frozen=True, kw_only=True):
+    """What agent code may use at most, all its processes together. Refuses what is not above 0."""
+
+    memory_gib: float | None = None
+    """Without it, three quarters of this machine's."""
+    processes: int = 1024
+    """Threads included."""
+    cpus: float | None = None
+    """Cores' worth of time; without it, all."""
+    cpu_s: float | None = None
+    """Seconds of processor time in the whole life of the sandbox."""
+    file_gib: float = 10.0
+    """Of one file."""
+    disk_gib: float = 20.0
+    """Workspace, home and temporary files together, without the inputs."""
+    output_chars: int = 20_000
+    """A cell's text is cut to this, head and tail."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise UsageError(f"sandbox limit {name!r} must be more than 0, and finite.")
+
+
+PRELOADED = (
+    *("numpy", "pandas", "scipy.stats", "scipy.sparse", "joblib", "sklearn.compose"),
+    *("sklearn.ensemble", "sklearn.feature_extraction.text", "sklearn.impute"),
+    *("sklearn.linear_model", "sklearn.metrics", "sklearn.model_selection", "sklearn.pipeline"),
+    *("sklearn.preprocessing", "lightgbm", "xgboost"),
+)
+"""Modules that solutions use and that take long to import."""
+
 
 class SandboxRequest(Value, frozen=True, kw_only=True):
     """What a sandbox is to be made of."""
@@ -112,14 +162,24 @@ class SandboxRequest(Value, frozen=True, kw_only=True):
     """Host folder shown read-only as `input/`."""
     masked: tuple[str, ...] = ()
     """Host paths to be hidden where the sandbox can."""
-    max_output_chars: int = 20_000
-    """A cell's text is cut to this, head and tail."""
-    max_file_gib: float = 10.0
+    limits: SandboxLimits = SandboxLimits()
     threads: int = 2
+    """The share of the cores: what numerical libraries are told to use."""
+    gpus: str | None = None
+    """`all`, none (`""`), or ids with commas between them; without it, what the sandbox gives."""
+    preload: tuple[str, ...] = PRELOADED
+    """Modules that are there at once; those that are not installed are left out."""
+    snapshot: str | None = None
+    """A folder that `Sandbox.snapshot` made: what the workspace, which must be empty, holds."""
 
 
 class SandboxFactory(Protocol):
-    """A class of sandboxes, as the registry finds it."""
+    """A class of sandboxes, as the registry finds it.
+
+    One that takes options names their type in `Options` and has a class method
+    `configured(argument, options)` that returns such a factory; `argument` is what stands after
+    the colon of the spec, or `None`.
+    """
 
     def __call__(self, request: SandboxRequest) -> Sandbox: ...
 

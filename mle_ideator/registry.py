@@ -25,6 +25,13 @@ from mle_ideator.errors import UsageError, unknown
 
 Group = Literal["implementers", "ideators", "chat_models", "sandboxes", "task_sources"]
 
+_KINDS = {
+    "implementers": "implementer",
+    "ideators": "ideator",
+    "chat_models": "chat model",
+    "sandboxes": "sandbox",
+    "task_sources": "task source",
+}
 _OF_CHAT_MODELS = {"implementers": "codeact", "ideators": "prompted"}
 
 
@@ -49,7 +56,7 @@ def find(group: Group, spec: str) -> tuple[Any, str | None]:
     if colon and ("." in name or (name.isidentifier() and find_spec(name))):
         return _import(name, argument, spec), None
     known = {*points, *(registered("chat_models") if group in _OF_CHAT_MODELS else ())}
-    raise UsageError(unknown(group[:-1].replace("_", " "), name, known))
+    raise UsageError(unknown(_KINDS[group], name, known))
 
 
 def create(group: Group, spec: str, options: Mapping[str, Any] | None = None) -> Any:
@@ -59,8 +66,8 @@ def create(group: Group, spec: str, options: Mapping[str, Any] | None = None) ->
     type that it names in its attribute `Options`. Raises `UsageError`.
     """
     factory, argument = find(group, spec)
-    kind = group[:-1].replace("_", " ")
-    named = {"options": _typed(options, factory, f"{kind} {spec!r}")} if options else {}
+    kind = _KINDS[group]
+    named = {"options": typed_options(options, factory, f"{kind} {spec!r}")} if options else {}
     given = () if argument is None else (argument,)
     try:
         signature(factory).bind(*given, **named)
@@ -70,7 +77,7 @@ def create(group: Group, spec: str, options: Mapping[str, Any] | None = None) ->
     return factory(*given, **named)
 
 
-def _typed(options: Mapping[str, Any], factory: Any, what: str) -> Any:
+def typed_options(options: Mapping[str, Any], factory: Any, what: str) -> Any:
     kind = getattr(factory, "Options", None)
     if kind is None:
         raise UsageError(f"{what} takes no options, but got {', '.join(options)}.")

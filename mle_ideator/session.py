@@ -172,6 +172,7 @@ class _Loop:
             status=execution.status,
             duration_s=execution.duration_s,
             dropped_chars=execution.dropped_chars,
+            limits_hit=execution.limits_hit,
         )
         return observation, _number(solution)
 

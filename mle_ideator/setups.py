@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,10 @@ class Setup:
             workspace=str(workspace),
             inputs=inputs or self.task.inputs,
             masked=self.task.masked,
+            limits=self.config.sandbox_limits,
+            threads=self.config.threads or len(os.sched_getaffinity(0)),
+            gpus=self.config.gpus,
+            preload=self.config.preload,
         )
         return self.sandbox(request)
 

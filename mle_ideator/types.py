@@ -265,7 +265,12 @@ class Proposal(Value, frozen=True):
 
 # ----------------------------------------------------------------------------- what happens
 
-Status = Literal["ok", "error", "timeout", "died"]
+Status = Literal["ok", "error", "timeout", "limit", "died"]
+"""How a cell ended: `limit` is a bound other than time, at which it was stopped."""
+
+SandboxLimit = Literal[
+    "wall_time", "memory", "processes", "cpu_time", "file_size", "disk", "output"
+]
 
 
 class Execution(Value, frozen=True, kw_only=True):
@@ -277,6 +282,8 @@ class Execution(Value, frozen=True, kw_only=True):
     dropped_chars: int = 0
     note: str = ""
     """What the runtime adds: why it was stopped, what is gone, what still runs."""
+    limits_hit: tuple[SandboxLimit, ...] = ()
+    """The bounds that it ran into, whether that ended it or not."""
 
 
 class Observation(Value, frozen=True, kw_only=True):
@@ -286,6 +293,7 @@ class Observation(Value, frozen=True, kw_only=True):
     status: Status | Literal["idea", "no_idea", "malformed_idea", "told"] = "told"
     duration_s: float = 0.0
     dropped_chars: int = 0
+    limits_hit: tuple[SandboxLimit, ...] = ()
 
 
 class Step(Value, frozen=True, kw_only=True):
@@ -333,6 +341,8 @@ class SandboxInfo(Value, frozen=True, kw_only=True):
     network: bool
     covers: tuple[str, ...] = ()
     does_not_cover: tuple[str, ...] = ()
+    cold_start: str | None = None
+    """Why kernels start from nothing; `None` where they are forks of a warm process."""
 
 
 class Remaining(Value, frozen=True, kw_only=True):

@@ -27,11 +27,17 @@ def calls(text: str) -> list[tuple[str, list[str]]]:
     return found
 
 
+def params(command) -> list:
+    """The command's own, or those of its subcommands."""
+    below = getattr(command, "commands", {}).values()
+    return [param for each in (command, *below) for param in each.params]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_call_in_the_docs_exists(page):
     for command, options in calls(page.read_text()):
         assert command in COMMANDS, f"{page.name}: mle-ideator {command}"
-        known = {name for param in COMMANDS[command].params for name in param.opts}
+        known = {name for param in params(COMMANDS[command]) for name in param.opts}
         unknown = set(options) - known - {"--help"}
         assert not unknown, f"{page.name}: mle-ideator {command} {unknown}"
 

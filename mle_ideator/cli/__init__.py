@@ -16,6 +16,7 @@ from typer.exceptions import Abort, TyperException
 from mle_ideator import __version__
 from mle_ideator.cli.doctor import doctor
 from mle_ideator.cli.ideate import ideate
+from mle_ideator.cli.image import image
 from mle_ideator.cli.mcp import mcp
 from mle_ideator.cli.run import run
 from mle_ideator.cli.serve import serve
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 for command in (run, tasks, show, doctor, ideate, serve, mcp):
     app.command()(command)
+app.add_typer(image, name="image")
 
 
 def _print_version(wanted: bool) -> None:

@@ -21,7 +21,9 @@ def run(
     id_column: Annotated[str | None, typer.Option(help="The column that names rows.")] = None,
     implementer: Annotated[str | None, typer.Option(help=f"Who acts: {_AGENT}")] = None,
     ideator: Annotated[str | None, typer.Option(help=f"Who advises: {_AGENT}")] = None,
-    sandbox: Annotated[str | None, typer.Option(help="auto, bubblewrap or local.")] = None,
+    sandbox: Annotated[
+        str | None, typer.Option(help="auto, bubblewrap, docker, docker:IMAGE, local.")
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Most actions.")] = None,
     help_requests: Annotated[int | None, typer.Option(help="Most ideas asked for.")] = None,
     time: Annotated[str | None, typer.Option(help="Longest session: 90s, 15m, 8h.")] = None,

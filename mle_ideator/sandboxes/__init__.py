@@ -2,12 +2,17 @@
 
 A sandbox is one Jupyter kernel with one workspace (`protocols.Sandbox`). What lives here:
 
-- `local`, `bubblewrap`: the sandboxes, one file each.
-- `kernel`: the engine they share; `running`: one kernel with its supervisor.
+- `local`, `bubblewrap`, `docker`: the sandboxes, one file each.
+- `kernel`: the engine they share; `running`: one kernel with its supervisor; `launching`: how that
+  is started.
+- `container`: a supervisor in a container; `daemon`: Docker; `inside`, `recipe`: what an image
+  holds and how it is made; `owners`, `handing`, `memory`: whose a container and its files are, and
+  when it ran out of memory.
 - `kernel_process`, `supervisor`: the programs that run on the other side.
 - `connection_file`, `connection`: the messages; `reader`, `output`, `notes`: bytes, text, and
   words for the agent.
-- `environment`, `inputs`, `private`, `processes`, `facts`: what a kernel is given and leaves.
+- `environment`, `accounts`, `inputs`, `private`, `processes`, `facts`: what a kernel is given and
+  leaves.
 - `reply`, `trees`: what agent code can forge or close, and must not.
 
 To add one, subclass `kernel.KernelSandbox`, say how to start a process and what that covers, and
@@ -17,21 +22,39 @@ example, and `tests/sandboxes` is the suite that every sandbox must pass.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from mle_ideator.errors import UsageError
 from mle_ideator.protocols import SandboxFactory
-from mle_ideator.registry import find
+from mle_ideator.registry import find, typed_options
 
-STRONGEST_FIRST = ("bubblewrap", "local")
+STRONGEST_FIRST = ("bubblewrap", "docker", "local")
 
 
-def choose_sandbox(spec: str = "auto") -> tuple[str, SandboxFactory]:
+def choose_sandbox(
+    spec: str = "auto", options: Mapping[str, Any] | None = None
+) -> tuple[str, SandboxFactory]:
     """The sandbox for a spec, with its name; `auto` is the strongest that works on this machine.
 
-    Raises `UsageError` if there is none of that name. Whether a named one works is not asked here:
-    its `unavailable()` says so.
+    Raises `UsageError` if there is none of that name, or if it takes no such options. Whether a
+    named one works is not asked here: its `unavailable()` says so.
     """
     names = STRONGEST_FIRST if spec == "auto" else (spec,)
     for name in names:
-        factory: SandboxFactory = find("sandboxes", name)[0]
+        factory = _configured(name, options or {})
         if factory.unavailable() is None:
             break
     return name, factory
+
+
+def _configured(spec: str, options: Mapping[str, Any]) -> SandboxFactory:
+    """The factory, given what stands after the colon, and its options, where it takes them."""
+    factory, argument = find("sandboxes", spec)
+    if argument is None and not options:
+        return factory  # type: ignore[no-any-return]
+    if not hasattr(factory, "configured"):
+        what = "argument after the colon" if argument is not None else "options"
+        raise UsageError(f"sandbox {spec!r} takes no {what}.")
+    typed = typed_options(options, factory, f"sandbox {spec!r}")
+    return factory.configured(argument, typed)  # type: ignore[no-any-return]

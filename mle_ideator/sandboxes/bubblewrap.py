@@ -10,12 +10,13 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from mle_ideator.sandboxes.accounts import write_accounts
 from mle_ideator.sandboxes.environment import environment, python_folders, user_packages
 from mle_ideator.sandboxes.kernel import KernelSandbox
 from mle_ideator.sandboxes.running import Placement
 from mle_ideator.sandboxes.trees import make_usable
 
-_USER = "1000"
+_USER = 1000
 _WORKSPACE = "/workspace"
 _KERNEL = "/run/kernel"
 _HOME = "/home/agent"
@@ -68,12 +69,9 @@ class BubblewrapSandbox(KernelSandbox):
 
     def _prepare(self) -> None:
         make_usable(self._workspace / "input")
-        accounts = self._private.path / "etc"
-        accounts.mkdir()
-        (accounts / "passwd").write_text(f"agent:x:{_USER}:{_USER}::{_HOME}:/bin/bash\n")
-        (accounts / "group").write_text(f"agent:x:{_USER}:\n")
-        (accounts / "hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
-        (accounts / "nsswitch.conf").write_text("passwd: files\ngroup: files\nhosts: files\n")
+        self._accounts = write_accounts(
+            self._private.path / "etc", user=_USER, group=_USER, home=_HOME
+        )
 
     def _place(self, folder: Path) -> Placement:
         return Placement(
@@ -88,7 +86,7 @@ class BubblewrapSandbox(KernelSandbox):
             workspace=_WORKSPACE,
             folder=folder,
             seen_as=_KERNEL,
-            max_file_bytes=int(self._request.max_file_gib * 2**30),
+            max_file_bytes=int(self._request.limits.file_gib * 2**30),
             no_new_privileges=False,  # bubblewrap sets it, and may itself be set-user-id
         )
 
@@ -102,9 +100,7 @@ class BubblewrapSandbox(KernelSandbox):
         """The order counts: what is mounted later covers what was mounted before."""
         private = self._private
         accounts = [
-            word
-            for path in sorted((private.path / "etc").iterdir())
-            for word in ("--ro-bind", str(path), f"/etc/{path.name}")
+            word for inside, here in self._accounts.items() for word in ("--ro-bind", here, inside)
         ]
         return [
             *_NAMESPACES,
@@ -125,7 +121,7 @@ class BubblewrapSandbox(KernelSandbox):
 
 _START = 'exec bwrap --args 3 -- "$@" 3< "$0"'
 _NAMESPACES = (
-    *("--unshare-all", "--unshare-user", "--uid", _USER, "--gid", _USER),
+    *("--unshare-all", "--unshare-user", "--uid", str(_USER), "--gid", str(_USER)),
     *("--die-with-parent", "--new-session", "--hostname", "sandbox", "--cap-drop", "ALL"),
 )
 

@@ -21,7 +21,7 @@ from mle_ideator.errors import SandboxError
 from mle_ideator.protocols import SandboxRequest
 from mle_ideator.sandboxes import notes, processes
 from mle_ideator.sandboxes.facts import sandbox_info
-from mle_ideator.sandboxes.private import PrivateFolder, remove_leftovers
+from mle_ideator.sandboxes.private import OUTPUT, PrivateFolder, remove_leftovers
 from mle_ideator.sandboxes.reader import PipeReader
 from mle_ideator.sandboxes.reply import Reply
 from mle_ideator.sandboxes.running import Placement, RunningKernel
@@ -84,7 +84,9 @@ class KernelSandbox(ABC):
         self._workspace.mkdir(parents=True, exist_ok=True)
         await asyncio.to_thread(remove_leftovers)
         self._private = PrivateFolder()
-        self._reader = PipeReader(int(_BACKGROUND_SHARE * self._request.max_output_chars))
+        self._reader = PipeReader(
+            self._private.path / OUTPUT, int(_BACKGROUND_SHARE * self._request.limits.output_chars)
+        )
         try:
             self._prepare()
             await self._start_kernel()
@@ -124,7 +126,7 @@ class KernelSandbox(ABC):
     async def _run(self, kernel: RunningKernel, action: Execute, timeout_s: float) -> Execution:
         before = {process.pid for process in kernel.agents()}
         earlier, earlier_dropped = self._reader.take()
-        self._reader.begin(self._request.max_output_chars - len(earlier))
+        self._reader.begin(self._request.limits.output_chars - len(earlier))
         started = time.monotonic()
         reply = kernel.ask(action)
         try:
@@ -156,14 +158,14 @@ class KernelSandbox(ABC):
         if reply.done():
             said = reply.result()
             running = notes.still_running(kernel.agents())
-            return said.status, [*notes.exit_code(said.exit_code), *running]
+            return said.status, [*notes.exit_code(said.exit_code), *kernel.remarks(), *running]
         if kernel.ended.done():
             reply.cancel()
             await self._drop_kernel(kernel)
             return "died", [notes.died(kernel.ended.result())]
         killed = await self._stop(kernel, reply, before)
         kept = self._kernel is kernel
-        running = notes.still_running(kernel.agents()) if kept else []
+        running = [*kernel.remarks(), *notes.still_running(kernel.agents())] if kept else []
         return "timeout", [notes.timeout(duration, timeout_s, kept), *notes.ended(killed), *running]
 
     async def _stop(

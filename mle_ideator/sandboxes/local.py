@@ -57,5 +57,5 @@ class LocalSandbox(KernelSandbox):
             workspace=str(self._workspace),
             folder=folder,
             seen_as=str(folder),
-            max_file_bytes=int(self._request.max_file_gib * 2**30),
+            max_file_bytes=int(self._request.limits.file_gib * 2**30),
         )

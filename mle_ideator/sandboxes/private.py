@@ -15,6 +15,8 @@ from mle_ideator.sandboxes.processes import kill_marked
 from mle_ideator.sandboxes.trees import make_usable, remove_tree
 
 PREFIX = "mle-ideator-"
+OUTPUT = "output"
+"""The named pipe in it that everything in the sandbox writes to."""
 _LONGEST_SOCKET_PATH = 90  # the system's limit is 107 bytes
 _MARK_BYTES = 16
 

@@ -7,6 +7,7 @@ import fcntl
 import os
 import struct
 import termios
+from pathlib import Path
 
 from mle_ideator.sandboxes.output import OutputBuffer
 
@@ -16,13 +17,17 @@ _PAUSE_S = 0.005
 
 
 class PipeReader:
-    """Collects what is written, `limit` characters of it if nothing else is said."""
+    """Collects what is written, `limit` characters of it if nothing else is said.
 
-    def __init__(self, limit: int) -> None:
+    The pipe has a name, `path`: a kernel in a container can not inherit it, but can open it.
+    """
+
+    def __init__(self, path: Path, limit: int) -> None:
         self._limit = limit
         self._buffer = OutputBuffer(limit)
-        self._reading_end, self.writing_end = os.pipe()
-        os.set_blocking(self._reading_end, False)
+        os.mkfifo(path, 0o600)
+        self._reading_end = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self.writing_end = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         self._loop = asyncio.get_running_loop()
         self._resumption: asyncio.TimerHandle | None = None
         self._resume()

@@ -7,15 +7,16 @@ import re
 import shutil
 import signal
 import sys
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from mle_ideator.errors import SandboxError
 from mle_ideator.sandboxes import processes
 from mle_ideator.sandboxes.connection_file import write_connection_file
-from mle_ideator.sandboxes.environment import MARK, user_packages
+from mle_ideator.sandboxes.environment import user_packages
+from mle_ideator.sandboxes.launching import HostProcess, Launch, Surroundings
 from mle_ideator.sandboxes.reader import PipeReader
 from mle_ideator.sandboxes.reply import Reply
 from mle_ideator.sandboxes.trees import remove_tree
@@ -27,7 +28,6 @@ START_TIMEOUT_S = 60.0
 INTERRUPT_GRACE_S = 0.9
 INTERRUPTS = 2
 TERMINATE_GRACE_S = 0.7
-END_TIMEOUT_S = 1.3
 _PROGRAMS = Path(__file__).parent
 
 
@@ -48,6 +48,12 @@ class Placement:
     """The same folder, as the kernel sees it."""
     max_file_bytes: int
     no_new_privileges: bool = True
+    python: str = sys.executable
+    """The Python that runs supervisor and kernel, as the wrapper's surroundings know it."""
+    supervisor: str = str(_PROGRAMS / "supervisor.py")
+    """The supervisor's program, likewise."""
+    launch: Launch = HostProcess
+    """Starts the supervisor."""
 
 
 class RunningKernel:
@@ -56,6 +62,11 @@ class RunningKernel:
     def __init__(self, placement: Placement, reader: PipeReader) -> None:
         self._placement = placement
         self._reader = reader
+        self._launched = placement.launch(
+            Surroundings(
+                environment=placement.environment, cwd=placement.cwd, folder=placement.folder
+            )
+        )
         self._cleanup = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._interrupts: set[asyncio.Task[None]] = set()
@@ -66,16 +77,8 @@ class RunningKernel:
         """Start and wait for a real reply. Raises `SandboxError` with what the kernel wrote."""
         info = self._prepare_folder()
         self._cleanup.push_async_callback(asyncio.to_thread, remove_tree, self._placement.folder)
-        self._process = await asyncio.create_subprocess_exec(
-            *self._command(),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=self._reader.writing_end,
-            env=self._placement.environment,
-            cwd=self._placement.cwd,
-            start_new_session=True,
-        )
-        self._cleanup.push_async_callback(self._end_process)
+        self._cleanup.push_async_callback(self._launched.end)
+        await self._launched.start(self._command(), self._reader.writing_end)
         # The client takes as long to import as a kernel to start: the two go on side by side.
         from mle_ideator.sandboxes.connection import Connection
 
@@ -83,7 +86,7 @@ class RunningKernel:
         self._cleanup.callback(self._connection.close)
         self._tasks.append(asyncio.create_task(self._watch_reports()))
         await self._wait_until_ready()
-        self._chain = processes.descendants(self._process.pid)
+        self._chain = processes.descendants(self._launched.pid)
         self._tasks.append(asyncio.create_task(self._watch_connection()))
 
     def ask(self, action: Execute) -> asyncio.Task[Reply]:
@@ -111,11 +114,15 @@ class RunningKernel:
 
     def agents(self) -> list[processes.Process]:
         """What agent code has started and still runs."""
-        return processes.agents_below(self._process.pid, self._chain)
+        return processes.agents_below(self._launched.pid, self._chain)
 
     def is_attached(self, process: processes.Process) -> bool:
         """Is it a child of the kernel (a worker, say), not a background job of its own?"""
         return process.parent == self._chain[-1]
+
+    def remarks(self) -> list[str]:
+        """What has happened around it since the last cell that the agent should know."""
+        return self._launched.remarks()
 
     async def close(self) -> None:
         """Kill everything below the supervisor and wait until it is gone."""
@@ -124,18 +131,6 @@ class RunningKernel:
         await self._cleanup.aclose()
         await asyncio.gather(*self._tasks, *self._interrupts, return_exceptions=True)
         self.ended.cancel()
-
-    async def _end_process(self) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        timer = asyncio.get_running_loop().call_later(END_TIMEOUT_S, self._kill_supervisor)
-        await self._process.wait()
-        timer.cancel()
-        await asyncio.to_thread(processes.kill_marked, self._placement.environment[MARK])
-
-    def _kill_supervisor(self) -> None:
-        with suppress(ProcessLookupError):
-            self._process.kill()
 
     def _prepare_folder(self) -> dict[str, Any]:
         folder = self._placement.folder
@@ -146,10 +141,10 @@ class RunningKernel:
     def _command(self) -> list[str]:
         place = self._placement
         return [
-            *(sys.executable, "-I", "-S", str(_PROGRAMS / "supervisor.py")),
+            *(place.python, "-I", "-S", place.supervisor),
             *(str(place.max_file_bytes), str(int(place.no_new_privileges))),
             *place.wrapper,
-            *(sys.executable, *_own_libraries_only()),
+            *(place.python, *_own_libraries_only()),
             *(f"{place.seen_as}/kernel_process.py", place.seen_as, place.workspace),
         ]
 
@@ -165,11 +160,9 @@ class RunningKernel:
         raise SandboxError(f"the kernel did not start: {why}. It wrote: {said}")
 
     async def _watch_reports(self) -> None:
-        reports = cast(asyncio.StreamReader, self._process.stdout)
-        with suppress(ValueError):  # a line too long: not from the supervisor
-            async for line in reports:
-                if found := re.fullmatch(rb"exit (-?\d{1,3})\n", line):
-                    return self._end(ended_by(int(found[1])))
+        async for line in self._launched.reports():
+            if found := re.fullmatch(rb"exit (-?\d{1,3})\n", line):
+                return self._end(await self._launched.explain(int(found[1])))
         return self._end("it lost its supervisor")
 
     async def _watch_connection(self) -> None:
@@ -185,17 +178,3 @@ class RunningKernel:
 def _own_libraries_only() -> tuple[str, ...]:
     """Nothing that agent code left in its workspace or its home has a part in the next start."""
     return ("-P",) if user_packages() else ("-P", "-s")
-
-
-def ended_by(code: int) -> str:
-    """An exit code in words. Wrappers give a signal as 128 + number."""
-    number = -code if code < 0 else code - 128
-    if not 0 < number < signal.NSIG:
-        return f"exit code {code}"
-    hints: dict[int, str] = {
-        signal.SIGKILL: ", likely memory",
-        signal.SIGSEGV: ", a crash in compiled code",
-        signal.SIGABRT: ", an abort in compiled code",
-        signal.SIGBUS: ", a crash in compiled code",
-    }
-    return f"signal {number}{hints.get(number, '')}"

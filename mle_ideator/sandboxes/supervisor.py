@@ -3,9 +3,10 @@
     python -I -S supervisor.py MAX_FILE_BYTES NO_NEW_PRIVILEGES COMMAND...
 
 Standard input is its lifeline: when that closes (the sandbox ends, or the runtime was killed), it
-kills everything below itself until nothing is left. Being a *subreaper*, it stays the ancestor of
-processes that left their session or lost their parent. Standard output carries reports, `started
-PID` and `exit CODE` (negative: the signal). Standard error becomes the output of the command.
+kills everything below itself until nothing is left. As the first process of a container it ends
+that, too. Being a *subreaper*, it stays the ancestor of processes that left their session or lost
+their parent. Standard output carries reports, `started PID` and `exit CODE` (negative: the signal).
+Standard error becomes the output of the command.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import sys
 import time
 
 LIFELINE, REPORTS, OUTPUT = 0, 1, 2
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
 _STOP_ROUNDS = 50
 
 
@@ -34,6 +35,8 @@ def main() -> None:
     child = os.fork()
     if child == 0:
         _become(command, libc, int(max_file_bytes), no_new_privileges == "1")
+    if os.getpid() == 1:  # agent code in a container sees it, and runs as the same user
+        libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     _report(f"started {child}")
     _serve(child, wakeup)
     _end_all()

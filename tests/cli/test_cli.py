@@ -130,10 +130,10 @@ def test_a_run_from_call_to_result_folder(capsys, tmp_path):
 
 
 def test_a_weaker_sandbox_is_announced_and_recorded(tmp_path):
-    """With no bwrap to be found, `auto` takes `local`, and says what that means."""
+    """With neither bwrap nor Docker, `auto` takes `local`, and says what that means."""
     python = tmp_path / "bin"
     python.mkdir()
-    environment = os.environ | {"PATH": str(python)}
+    environment = os.environ | {"PATH": str(python), "DOCKER_HOST": "unix:///nowhere"}
     command = [
         *(sys.executable, "-m", "mle_ideator", "run", "--task", TASK, "--json"),
         *("--implementer", script(tmp_path, CELL), "--out", str(tmp_path / "result")),

@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from statistics import median
 
+from mle_ideator.sandboxes import STRONGEST_FIRST, choose_sandbox
+
 TASK = "image-segments"
 
 
@@ -53,7 +55,10 @@ def main() -> None:
     print(f"medians of {runs} runs")
     print(f"python -c pass             {median(whole(*python) for _ in range(runs)):.3f} s")
     print(f"mle-ideator --help         {median(whole(*help_) for _ in range(runs)):.3f} s")
-    for sandbox in ("local", "bubblewrap"):
+    for sandbox in STRONGEST_FIRST:
+        if reason := choose_sandbox(sandbox)[1].unavailable():
+            print(f"first observation, {sandbox:10}  {reason}")
+            continue
         seconds = median(first_observation(sandbox) for _ in range(runs))
         print(f"first observation, {sandbox:10}  {seconds:.2f} s")
 

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 TRAIN = "id,x,target\n1,0.5,1\n2,0.25,0\n"
 ALLOWED = {
     *("PATH", "HOME", "TMPDIR", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "COLUMNS", "PWD"),
+    "HOSTNAME",  # a container's own
     *("MPLBACKEND", "NO_COLOR", "PAGER", "GIT_PAGER", "TZ", "SHLVL", "_", "OLDPWD"),
     *("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "DEBIAN_FRONTEND"),
 }

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from mle_ideator.errors import SandboxError
-from mle_ideator.protocols import SandboxRequest
+from mle_ideator.protocols import SandboxLimits, SandboxRequest
 from mle_ideator.sandboxes import choose_sandbox
 from mle_ideator.sandboxes.environment import MARK
 from mle_ideator.sandboxes.private import PREFIX, PrivateFolder, remove_leftovers
@@ -186,7 +186,7 @@ async def test_nothing_is_left_when_the_start_is_cancelled(factory, make_request
 
 RUNTIME = """
 import asyncio, sys
-from mle_ideator.protocols import SandboxRequest
+from mle_ideator.protocols import SandboxLimits, SandboxRequest
 from mle_ideator.sandboxes import choose_sandbox
 from mle_ideator.types import Execute
 
@@ -301,14 +301,14 @@ async def test_six_start_at_once(factory, make_request):
 
 
 async def test_files_are_limited(factory, make_request):
-    async with factory(make_request(max_file_gib=1 / 1024)) as sandbox:
+    async with factory(make_request(limits=SandboxLimits(file_gib=1 / 1024))) as sandbox:
         execution = await sandbox.execute(python("open('big', 'wb').write(b'x' * 2**21)"), 30)
         assert execution.status == "error"
         assert "File too large" in execution.text
 
 
 async def test_output_limit_is_the_requests(factory, make_request):
-    async with factory(make_request(max_output_chars=100)) as sandbox:
+    async with factory(make_request(limits=SandboxLimits(output_chars=100))) as sandbox:
         execution = await sandbox.execute(python("print('a' * 1000)"), 30)
         assert execution.dropped_chars >= 900
         assert len(execution.text) < 200

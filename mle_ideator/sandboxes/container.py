@@ -1,0 +1,191 @@
+"""A supervisor as the first process of a container.
+
+Its lifeline and its reports are named pipes in a folder that is mounted read-only, so that agent
+code, which runs as the same user, can neither open them nor take their place: once the supervisor
+has opened them, nobody may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+
+from mle_ideator.errors import SandboxError
+from mle_ideator.sandboxes import memory
+from mle_ideator.sandboxes.daemon import Container, Daemon
+from mle_ideator.sandboxes.launching import ended_by
+from mle_ideator.sandboxes.trees import remove_tree
+from mle_ideator.waiting import finish
+
+SEEN_AS = "/run/supervisor"
+LIFELINE, REPORTS, OUTPUT, PROGRAM = "lifeline", "reports", "output", "supervisor.py"
+_END_S = 0.5
+_LONGEST_REPORT = 1024
+
+
+class ContainerProcess:
+    """Starts the container that `describe` says for a command, and ends it.
+
+    `folder` is made with the pipes, to be mounted read-only at `SEEN_AS`; its `output` is a link to
+    the pipe `output`. `give` hands files to the container's user. An ended container is removed by
+    a task in `removals`: a cell whose kernel was killed need not wait for that.
+    """
+
+    def __init__(
+        self,
+        daemon: Daemon,
+        describe: Callable[[Sequence[str]], Container],
+        folder: Path,
+        output: Path,
+        give: Callable[[Path], None],
+        removals: set[asyncio.Task[None]],
+    ) -> None:
+        self._daemon, self._describe = daemon, describe
+        self._folder, self._output, self._give = folder, output, give
+        self._removals = removals
+        self._container: Container | None = None
+        self._identity = ""
+        self._lifeline = self._reports = self._exit = -1
+        self._said = asyncio.StreamReader(limit=_LONGEST_REPORT)
+        self._gone = asyncio.Event()
+        self._counter: Path | None = None
+        self._killed = 0
+        self.pid = 0
+
+    async def start(self, command: Sequence[str], output: int) -> None:
+        """`output` is not needed: the container opens the pipe by its name."""
+        self._make_pipes()
+        self._container = self._describe(
+            [
+                *("/bin/sh", "-c", 'exec "$@" <"$0"/lifeline >"$0"/reports 2>"$0"/output'),
+                *(SEEN_AS, *command),
+            ]
+        )
+        loading = asyncio.to_thread(import_module, "mle_ideator.sandboxes.connection")
+        creating = asyncio.to_thread(self._create, self._container)
+        _, pid = await asyncio.gather(loading, finish(creating))
+        self._watch(pid)
+
+    async def reports(self) -> AsyncIterator[bytes]:
+        with suppress(ValueError):  # a line too long: not from the supervisor
+            async for line in self._said:
+                if line.startswith(b"started"):
+                    self._shut_pipes()
+                yield line
+        if await self._out_of_memory():  # so badly that the supervisor went, too
+            yield f"exit {-signal.SIGKILL}\n".encode()
+
+    async def explain(self, code: int) -> str:
+        if code == -signal.SIGKILL and self._container and await self._out_of_memory():
+            return f"out of memory: the limit is {self._container.memory_gib:.3g} GiB"
+        return ended_by(code)
+
+    def remarks(self) -> list[str]:
+        before, self._killed = self._killed, memory.killed(self._counter)
+        count = self._killed - before
+        if count <= 0 or not self._container:
+            return []
+        what = "a process was" if count == 1 else f"{count} processes were"
+        return [
+            f"memory ran out, and {what} killed: the limit is {self._container.memory_gib:.3g} GiB"
+        ]
+
+    async def end(self) -> None:
+        """The lifeline first: that is the fastest, and needs nobody."""
+        _close(self._lifeline)
+        if self._exit >= 0 and not self._gone.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._gone.wait(), _END_S)
+        self._forget()
+        removal = asyncio.create_task(finish(asyncio.to_thread(self._remove)))
+        self._removals.add(removal)
+        removal.add_done_callback(self._removals.discard)
+        if not self._gone.is_set():
+            await asyncio.wait({removal})
+
+    # ------------------------------------------------------------------------- its parts
+
+    def _make_pipes(self) -> None:
+        self._folder.mkdir(mode=0o700)
+        shutil.copyfile(Path(__file__).with_name(PROGRAM), self._folder / PROGRAM)
+        os.link(self._output, self._folder / OUTPUT)
+        for name in (LIFELINE, REPORTS):
+            os.mkfifo(self._folder / name, 0o600)
+        # both ends of the lifeline, so that opening it waits for nobody
+        self._lifeline = os.open(self._folder / LIFELINE, os.O_RDWR | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        self._reports = os.open(self._folder / REPORTS, flags)
+        self._give(self._folder)
+
+    def _shut_pipes(self) -> None:
+        for name in (LIFELINE, REPORTS):
+            (self._folder / name).chmod(0)
+
+    def _create(self, container: Container) -> int:
+        """In a thread. What was created is known to `end` even if the start was given up."""
+        self._identity = self._daemon.create(container)
+        return self._daemon.start(self._identity)
+
+    def _watch(self, pid: int) -> None:
+        """Hear its reports and its end."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._exit = os.pidfd_open(pid) if pid else -1
+        except ProcessLookupError:
+            pid = 0
+        if not pid:
+            said = self._daemon.logs(self._identity)[-500:] or "nothing"
+            raise SandboxError(f"the container ended at once. It wrote: {said}")
+        self.pid = pid
+        self._counter = memory.counter_of(pid)
+        loop.add_reader(self._exit, self._ended)
+        loop.add_reader(self._reports, self._hear)
+
+    def _hear(self) -> None:
+        with suppress(BlockingIOError):
+            data = os.read(self._reports, _LONGEST_REPORT)
+            if data:
+                self._said.feed_data(data)
+            else:
+                self._ended()
+
+    def _ended(self) -> None:
+        self._gone.set()
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._exit)
+        loop.remove_reader(self._reports)
+        self._said.feed_eof()
+
+    def _forget(self) -> None:
+        loop = asyncio.get_running_loop()
+        for descriptor in (self._exit, self._reports):
+            if descriptor >= 0:
+                loop.remove_reader(descriptor)
+                _close(descriptor)
+        self._lifeline = self._exit = self._reports = -1
+
+    async def _out_of_memory(self) -> bool:
+        """As the Linux kernel counts; where that can not be read, as the daemon has heard."""
+        if self._counter is not None and not self._gone.is_set():
+            return memory.killed(self._counter) > self._killed
+        with suppress(SandboxError):
+            return await asyncio.to_thread(self._daemon.ran_out_of_memory, self._identity)
+        return False
+
+    def _remove(self) -> None:
+        """What can not be removed now is a leftover, and removed by a later run."""
+        with suppress(SandboxError):
+            if self._identity:
+                self._daemon.remove(self._identity)
+        remove_tree(self._folder)
+
+
+def _close(descriptor: int) -> None:
+    if descriptor >= 0:
+        os.close(descriptor)

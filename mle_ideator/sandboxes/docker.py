@@ -1,0 +1,272 @@
+"""A sandbox in a Docker container: an image of its own, no network, and limits on what it uses."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self, cast
+
+from mle_ideator.errors import SandboxError, UsageError
+from mle_ideator.protocols import SandboxRequest
+from mle_ideator.sandboxes.accounts import write_accounts
+from mle_ideator.sandboxes.container import SEEN_AS, ContainerProcess
+from mle_ideator.sandboxes.daemon import Container, Daemon, Mount
+from mle_ideator.sandboxes.environment import environment
+from mle_ideator.sandboxes.facts import memory_bytes
+from mle_ideator.sandboxes.handing import User, hand_over, readable_copy
+from mle_ideator.sandboxes.inside import Inside, covered, look_inside
+from mle_ideator.sandboxes.kernel import KernelSandbox
+from mle_ideator.sandboxes.launching import Surroundings
+from mle_ideator.sandboxes.private import OUTPUT
+from mle_ideator.sandboxes.running import Placement
+from mle_ideator.sandboxes.trees import make_usable
+from mle_ideator.types import Execute, Execution, SandboxInfo, Value
+from mle_ideator.waiting import finish
+
+DEFAULT_IMAGE = "mle-ideator/sandbox"
+_WORKSPACE = "/workspace"
+_KERNEL = "/run/kernel"
+_HOME = "/home/agent"
+_SHARE = 0.75
+"""Of this machine's memory, where no limit is given."""
+_OF_THIS_MACHINE = (
+    *("PATH", "LD_LIBRARY_PATH", "PYTHONUSERBASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
+    *("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"),
+)
+_LIMITS = {
+    "MemoryLimit": "memory: this daemon can not limit it",
+    "CpuCfsQuota": "processors: this daemon can not limit them",
+    "PidsLimit": "the number of processes: this daemon can not limit it",
+}
+
+
+class DockerOptions(Value, frozen=True, kw_only=True):
+    """What a container may use."""
+
+    image: str = DEFAULT_IMAGE
+    """With Python 3.11 or later and ipykernel; `docker:IMAGE` sets it, too."""
+    memory_gib: float | None = None
+    """Without it, three quarters of this machine's. Files in /tmp and the home count."""
+    cpus: float | None = None
+    """Cores' worth of time; without it, all."""
+    processes: int = 1024
+    """Threads included."""
+    gpus: str = ""
+    """`all`, a number, or ids with commas between them; none without it."""
+    temporary_gib: float = 8.0
+    """Most that /tmp and the home may hold, each."""
+
+
+class DockerSandbox(KernelSandbox):
+    """The kernel runs in a container, as a user without rights, on an image's Python."""
+
+    kind = "docker"
+    network = False
+    covers = (
+        "network: there is none, not even to this machine",
+        "files: only the workspace can be written, and /tmp and a home that end with the kernel; "
+        "the host's files are not there, the image can not be changed",
+        "answers: no task's data is there but the inputs",
+        "inputs: mounted read-only",
+        "processes: the code sees and reaches only its own; all end with it",
+        "environment variables: none of the runtime's keys and tokens are passed on",
+        "privileges: no capability, none can be gained; Docker's filter of system calls",
+        "limits: memory, processors, number of processes, time of a cell, size of a file, size of "
+        "the output, no core dumps",
+    )
+    does_not_cover = (
+        "the Linux kernel: all share it, so a hole in it is a hole in the sandbox",
+        "disk: the workspace can fill it up",
+        "the daemon: whoever may use it is as good as root on this machine (agent code may not)",
+    )
+    options: ClassVar[DockerOptions] = DockerOptions()
+    Options = DockerOptions
+
+    @classmethod
+    def configured(cls, argument: str | None, options: DockerOptions) -> type[Self]:
+        """The same with options; `argument` is the image. Raises `UsageError`."""
+        values = {name: getattr(options, name) for name in options.__struct_fields__}
+        for name in ("memory_gib", "cpus", "processes", "temporary_gib"):
+            if values[name] is not None and values[name] <= 0:
+                raise UsageError(f"option of the docker sandbox: {name} must be more than 0.")
+        if argument is not None:
+            values["image"] = argument
+        if not values["image"]:
+            raise UsageError("docker: needs the name of an image after the colon, or no colon.")
+        changed = {"options": DockerOptions(**values), "__doc__": cls.__doc__}
+        return cast(type[Self], type(cls.__name__, (cls,), changed))
+
+    @classmethod
+    def unavailable(cls) -> str | None:
+        if sys.platform != "linux":
+            return "it needs Linux"
+        try:
+            with Daemon() as daemon:
+                image = daemon.image(cls.options.image)
+                lacks = look_inside(daemon, image).lacks()
+        except SandboxError as error:
+            return str(error)
+        return lacks and f"the image {image.name!r} can not be used: {lacks}"
+
+    # ------------------------------------------------------------------------- Sandbox
+
+    def __init__(self, request: SandboxRequest) -> None:
+        super().__init__(request)
+        self._daemon: Daemon | None = None
+        self._inside: Inside | None = None
+        self._removals: set[asyncio.Task[None]] = set()
+
+    @property
+    def info(self) -> SandboxInfo:
+        if self._inside is None:
+            try:
+                self._connect()
+            finally:
+                self._disconnect()
+        inside = cast(Inside, self._inside)
+        unlimited = tuple(words for name, words in _LIMITS.items() if not self._facts.get(name))
+        cores = len(os.sched_getaffinity(0))
+        return SandboxInfo(
+            kind=self.kind,
+            python=inside.python,
+            libraries=inside.libraries,
+            cores=min(cores, math.ceil(self.options.cpus or cores)),
+            memory_gib=round(self._memory_gib(), 1),
+            network=self.network,
+            covers=self.covers,
+            does_not_cover=self.does_not_cover + unlimited,
+        )
+
+    async def __aenter__(self) -> Self:
+        try:
+            await finish(asyncio.to_thread(self._connect))
+            return await super().__aenter__()
+        except BaseException:
+            self._disconnect()
+            raise
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            await super().__aexit__(kind, error, traceback)
+        finally:
+            self._disconnect()
+
+    async def execute(self, action: Execute, timeout_s: float) -> Execution:
+        if self._open:
+            hand_over(self._workspace, self._user, depth=1)  # what the runtime wrote since
+        return await super().execute(action, timeout_s)
+
+    # ------------------------------------------------------------------- for the engine
+
+    async def _close(self) -> None:
+        await super()._close()
+        await asyncio.gather(*self._removals, return_exceptions=True)
+
+    def _connect(self) -> None:
+        """Ask the daemon all that must be known before the first kernel."""
+        daemon = self._daemon = Daemon()
+        daemon.remove_leftovers()
+        self._image = daemon.image(self.options.image)
+        self._inside = look_inside(daemon, self._image)
+        self._facts = daemon.facts()
+        rootless = any("rootless" in option for option in self._facts.get("SecurityOptions") or ())
+        self._user = User.for_containers(rootless=rootless)
+
+    def _disconnect(self) -> None:
+        if self._daemon is not None:
+            self._daemon.close()
+            self._daemon = None
+
+    def _prepare(self) -> None:
+        make_usable(self._workspace / "input")
+        hand_over(self._workspace, self._user)
+        self._accounts = write_accounts(
+            self._private.path / "etc", user=self._user.uid, group=self._user.gid, home=_HOME
+        )
+        self._shown_inputs = readable_copy(self._inputs, self._private.path / "inputs", self._user)
+
+    def _place(self, folder: Path) -> Placement:
+        return Placement(
+            environment={
+                name: value
+                for name, value in environment(
+                    home=_HOME,
+                    temporary="/tmp",  # noqa: S108 its own
+                    threads=self._request.threads,
+                    mark=self._private.mark,
+                ).items()
+                if name not in _OF_THIS_MACHINE
+            },
+            cwd=_WORKSPACE,
+            workspace=_WORKSPACE,
+            folder=folder,
+            seen_as=_KERNEL,
+            max_file_bytes=int(self._request.limits.file_gib * 2**30),
+            python="python",
+            supervisor=f"{SEEN_AS}/supervisor.py",
+            launch=self._launch,
+        )
+
+    def _launch(self, surroundings: Surroundings) -> ContainerProcess:
+        number = surroundings.folder.name
+        pipes = self._private.path / f"supervisor-{number}"
+
+        def describe(command: Sequence[str]) -> Container:
+            hand_over(surroundings.folder, self._user)
+            return Container(
+                name=f"mle-ideator-{self._private.mark}-{number}",
+                image=self._image.id,
+                command=tuple(command),
+                user=str(self._user),
+                environment=surroundings.environment,
+                mounts=tuple(self._mounts(surroundings.folder, pipes)),
+                temporary=self._temporary(),
+                cwd=surroundings.cwd,
+                memory_gib=self._memory_gib(),
+                cpus=self.options.cpus,
+                processes=self.options.processes,
+                gpus=self.options.gpus,
+            )
+
+        return ContainerProcess(
+            cast(Daemon, self._daemon),
+            describe,
+            folder=pipes,
+            output=self._private.path / OUTPUT,
+            give=lambda path: hand_over(path, self._user),
+            removals=self._removals,
+        )
+
+    def _mounts(self, folder: Path, pipes: Path) -> Iterator[Mount]:
+        yield Mount(source=str(self._workspace), target=_WORKSPACE, writable=True)
+        yield Mount(source=str(self._shown_inputs), target=f"{_WORKSPACE}/input")
+        yield Mount(source=str(folder), target=_KERNEL, writable=True)
+        yield Mount(source=str(pipes), target=SEEN_AS)
+        for inside, here in self._accounts.items():
+            yield Mount(source=here, target=inside)
+        for path, is_folder in self._covered().items():
+            if not is_folder:
+                yield Mount(source=os.devnull, target=path)
+
+    def _temporary(self) -> dict[str, str]:
+        size = int(self.options.temporary_gib * 2**30)
+        user = self._user
+        own = f"rw,exec,nosuid,nodev,size={size},mode=0700,uid={user.uid},gid={user.gid}"
+        covers = {path: "ro,size=4k" for path, is_folder in self._covered().items() if is_folder}
+        return {**covers, _HOME: own, "/tmp": own.replace("mode=0700", "mode=1777")}  # noqa: S108
+
+    def _covered(self) -> dict[str, bool]:
+        return covered(self._request.masked, cast(Inside, self._inside))
+
+    def _memory_gib(self) -> float:
+        return self.options.memory_gib or _SHARE * memory_bytes() / 2**30
