@@ -8,7 +8,7 @@ from mle_ideator.benchmarks.sources import load_task
 from mle_ideator.config import RunConfig
 from mle_ideator.errors import UsageError
 from mle_ideator.help_policy import help_policy
-from mle_ideator.protocols import ChatModel, Grader, Implementer
+from mle_ideator.protocols import ChatModel, Grader, Implementer, SandboxFactory
 from mle_ideator.registry import create, find
 from mle_ideator.results import Record
 from mle_ideator.sandboxes import STRONGEST_FIRST, choose_sandbox
@@ -32,9 +32,7 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
         raise UsageError(f"{config.implementer!r} is no implementer: it has no method act.")
     if config.limits.cost_usd is not None:
         _check_prices(config, implementer, ideator)
-    name, sandbox = choose_sandbox(config.sandbox, config.sandbox_options)
-    if reason := sandbox.unavailable():
-        raise UsageError(f"the {name} sandbox can not be used here: {reason}")
+    name, sandbox = usable_sandbox(config)
     task, grader, remarks, whole = _task(config, folder / DATA)
     if config.sandbox == "auto":
         remarks += _weaker(name)
@@ -49,6 +47,14 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
         remarks=remarks,
         whole_inputs=str(whole) if whole else None,
     )
+
+
+def usable_sandbox(config: RunConfig) -> tuple[str, SandboxFactory]:
+    """The sandbox that a config names, with its name. Raises `UsageError` if it can not be used."""
+    name, sandbox = choose_sandbox(config.sandbox, config.sandbox_options)
+    if reason := sandbox.unavailable():
+        raise UsageError(f"the {name} sandbox can not be used here: {reason}")
+    return name, sandbox
 
 
 def _check_prices(config: RunConfig, *agents: object) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from mle_ideator.alone import Alone, run_alone
 from mle_ideator.journal import Journal, Refitted, Rerun, Warned
 from mle_ideator.limits import Clock
 from mle_ideator.setups import Setup
-from mle_ideator.solutions import Solutions, Workspace, beats, ranked
-from mle_ideator.types import Execute, Scores, Solution
+from mle_ideator.solutions import beats, ranked
+from mle_ideator.types import Scores, Solution
 
 RERUNS = 5
 """How many solutions are tried, best first, at most."""
@@ -33,16 +33,6 @@ async def hand_over(
     if final and setup.whole_inputs:
         await handover.refit(final, setup.whole_inputs)
     return final
-
-
-@dataclass(frozen=True)
-class _Alone:
-    """What a solution did alone."""
-
-    solution: Solution | None
-    """As it was graded there; `None` if it wrote no valid submission."""
-    detail: str
-    """Why it failed; empty if it ran to its end and its submission is valid."""
 
 
 @dataclass(frozen=True)
@@ -108,22 +98,10 @@ class _Handover:
 
     async def _run_alone(
         self, solution: Solution, purpose: str, inputs: str | None = None
-    ) -> _Alone:
+    ) -> Alone:
         """Run a solution in a clean sandbox and keep what it wrote in `purpose/NUMBER`."""
         kept = self.setup.folder / purpose
-        folder = kept / f"workspace-{solution.number:03d}"
-        async with self.setup.open_sandbox(folder, inputs) as sandbox:
-            workspace = Workspace(folder)
-            workspace.restore(solution.code)
-            cell = Execute("bash", "python solution.py")
-            execution = await sandbox.execute(cell, self.clock.left_s)
-            store = Solutions(kept, self.setup.grader, self.setup.task.metric)
-            again, grade = await asyncio.to_thread(
-                store.capture, workspace, solution.number, solution.step, execution.text
-            )
-        if execution.status != "ok":
-            return _Alone(again, f"{execution.text[-2000:]}\n{execution.note}".strip())
-        return _Alone(again, "; ".join(problem.message for problem in grade.problems))
+        return await run_alone(self.setup, solution, kept, self.clock.left_s, inputs)
 
     def warn(self, message: str) -> None:
         self.journal.append(Warned(at_s=self.clock.elapsed_s, message=message))

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
+from mle_ideator import __version__
 from mle_ideator.errors import UsageError
 from mle_ideator.types import (
     Decision,
@@ -228,7 +229,19 @@ def read_journal(run: Path) -> list[Event]:
         try:
             events.append(msgspec.json.decode(line, type=Event))
         except msgspec.MsgspecError as error:
-            raise UsageError(f"{path}, line {number} is no event: {error}.") from error
+            reason = f"{path}, line {number} is no event: {error}{_of_another_version(lines[0])}."
+            raise UsageError(reason) from error
     if not events or not isinstance(events[0], Started):
         raise UsageError(f"{path} does not begin with the start of a session.")
     return events
+
+
+def _of_another_version(start: bytes) -> str:
+    """What to do, if the first line tells that another version wrote the journal."""
+    try:
+        version = msgspec.json.decode(start, type=dict[str, Any]).get("version", __version__)
+    except msgspec.MsgspecError:
+        return ""
+    if version == __version__:
+        return ""
+    return f" (mle-ideator {version} wrote it, this is {__version__}: read it with that version)"

@@ -31,21 +31,14 @@ def ideator_of(spec: str, options: Mapping[str, Any]) -> Ideator:
     return found
 
 
-@dataclass(frozen=True)
-class Setup:
-    """Who works on what, with what, and where."""
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where solutions of a task are run and judged."""
 
     task: Task
     grader: Grader
-    implementer: Implementer
-    ideator: Ideator
     sandbox: SandboxFactory
-    folder: Path
     config: RunConfig
-    remarks: tuple[str, ...] = ()
-    """What a person should know of how the task was read."""
-    whole_inputs: str | None = None
-    """The inputs with every labelled row, hold-out included: for the fit that goes home."""
 
     def open_sandbox(self, workspace: Path, inputs: str | None = None) -> Sandbox:
         workspace.mkdir(parents=True)
@@ -59,6 +52,19 @@ class Setup:
             preload=self.config.preload,
         )
         return self.sandbox(request)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup(Place):
+    """Who works on what, with what, and where."""
+
+    implementer: Implementer
+    ideator: Ideator
+    folder: Path
+    remarks: tuple[str, ...] = ()
+    """What a person should know of how the task was read."""
+    whole_inputs: str | None = None
+    """The inputs with every labelled row, hold-out included: for the fit that goes home."""
 
     async def aclose(self) -> None:
         """Close the agents' connections."""

@@ -15,7 +15,7 @@ from mle_ideator.types import Grade, Metric, Problem, Score, Scores, Solution
 
 SOLUTION = "solution.py"
 SUBMISSION = "submission.csv"
-_MAX_CODE = 2_000_000
+MAX_CODE = 2_000_000
 MOST_COMPARED = 2_000
 """Lines of two codes: what comparing takes grows with their product."""
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
@@ -46,7 +46,7 @@ class Workspace:
 
     @property
     def code(self) -> str | None:
-        content = read_regular(self.folder / SOLUTION, _MAX_CODE)
+        content = read_regular(self.folder / SOLUTION, MAX_CODE)
         return None if content is None else content.decode("utf-8", errors="replace")
 
     def restore(self, code: str) -> None:

@@ -1,7 +1,7 @@
 """The command line: one file a command. Modules here stay light; a command imports what it needs.
 
-Exit codes: 0 a validated submission exists (or the command did its work), 1 none was produced,
-2 the call was wrong, 3 the runtime itself failed.
+Exit codes: 0 a validated submission exists (or the command did its work), 1 none was produced
+(or a run was not reproduced), 2 the call was wrong, 3 the runtime itself failed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mle_ideator.cli.doctor import doctor
 from mle_ideator.cli.ideate import ideate
 from mle_ideator.cli.image import image
 from mle_ideator.cli.mcp import mcp
+from mle_ideator.cli.reproduce import reproduce
 from mle_ideator.cli.run import run
 from mle_ideator.cli.serve import serve
 from mle_ideator.cli.show import show
@@ -33,7 +34,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # rich doubles the time that --help takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, tasks, show, doctor, ideate, serve, mcp):
+for command in (run, tasks, show, reproduce, doctor, ideate, serve, mcp):
     app.command()(command)
 app.add_typer(image, name="image")
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Coroutine
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -24,6 +24,8 @@ from mle_ideator.journal import FILE, Journal, read_journal
 from mle_ideator.results import Record, record_of, write_results
 from mle_ideator.session import run_session
 from mle_ideator.setups import Setup
+
+T = TypeVar("T")
 
 
 def launch(config: RunConfig, out: Path | None, *, as_json: bool) -> int:
@@ -72,7 +74,7 @@ def _record(folder: Path, failure: Exception | None) -> Record:
 def _run(setup: Setup, journal: Journal) -> Exception | None:
     """Run to the end; a broken runtime and an interruption both leave what was solved."""
     try:
-        asyncio.run(_interruptible(_session(setup, journal)))
+        asyncio.run(interruptible(_session(setup, journal)))
     except asyncio.CancelledError:
         return None
     except Exception as error:
@@ -87,17 +89,17 @@ async def _session(setup: Setup, journal: Journal) -> None:
         await setup.aclose()
 
 
-async def _interruptible(session: Coroutine[Any, Any, None]) -> None:
-    """Ctrl-C, SIGTERM and SIGHUP end a session in order: sandboxes closed, results written.
+async def interruptible(work: Coroutine[Any, Any, T]) -> T:
+    """Ctrl-C, SIGTERM and SIGHUP end what runs in order: sandboxes closed, results written.
 
     What the caller ignores (`nohup`, a background job of a script) stays ignored.
     """
-    task = asyncio.create_task(session)
+    task = asyncio.create_task(work)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, task.cancel)
-    await task
+    return await task
 
 
 def _with_whole_paths(config: RunConfig) -> RunConfig:
@@ -113,9 +115,7 @@ def _with_whole_paths(config: RunConfig) -> RunConfig:
 
 def _new_folder(config: RunConfig, out: Path | None) -> Path:
     if out is not None:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise UsageError(f"--out {out} exists and is not empty; name a new folder.")
-        return _made(out)
+        return folder_at(out)
     what = config.task or Path(config.data.train if config.data else "run").stem
     name = re.sub(r"[^\w-]+", "-", what).strip("-")[:60] or "run"
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
@@ -126,6 +126,13 @@ def _new_folder(config: RunConfig, out: Path | None) -> Path:
                 folder.mkdir(parents=True)
                 return folder.resolve()
     raise UsageError(f"no new folder could be made under {Path('runs').resolve()}; use --out.")
+
+
+def folder_at(out: Path) -> Path:
+    """What `--out` names, made if need be. Raises `UsageError` if anything is in it."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"--out {out} exists and is not empty; name a new folder.")
+    return _made(out)
 
 
 def _made(folder: Path) -> Path:

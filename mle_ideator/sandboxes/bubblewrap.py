@@ -13,12 +13,14 @@ from pathlib import Path
 from mle_ideator.sandboxes.accounts import write_accounts
 from mle_ideator.sandboxes.environment import environment, python_folders, user_packages
 from mle_ideator.sandboxes.kernel import KernelSandbox
-from mle_ideator.sandboxes.running import Placement
+from mle_ideator.sandboxes.placement import PROGRAMS, Placement
 from mle_ideator.sandboxes.trees import make_usable
 
 _USER = 1000
 _WORKSPACE = "/workspace"
 _KERNEL = "/run/kernel"
+_PROGRAMS = "/run/programs"
+_COMMANDS = "/run/bin"
 _HOME = "/home/agent"
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _CONFIGURATION = (
@@ -54,12 +56,14 @@ class BubblewrapSandbox(KernelSandbox):
         "processes: the code sees and reaches only its own; all end with it",
         "environment variables: none of the runtime's keys and tokens are passed on",
         "privileges: no capability, none can be gained",
-        "limits: time of a cell, size of a file, size of the output, no core dumps",
+        "system calls: no keys, no sockets but local and internet ones, no io_uring, no tracing of "
+        "the kernel",
+        "limits: memory, processes, processor time, disk, time of a cell, size of a file, size of "
+        "the output, no core dumps",
     )
     does_not_cover = (
         "the Linux kernel: all share it, so a hole in it is a hole in the sandbox",
-        "memory, processors and disk: the code can use them up, though agent code is the first "
-        "that a full machine kills",
+        "disk: it is looked at several times a second, so a fast writer comes some way past it",
         "installed software: the system's programs and the Python environment can be read",
     )
 
@@ -73,30 +77,35 @@ class BubblewrapSandbox(KernelSandbox):
             self._private.path / "etc", user=_USER, group=_USER, home=_HOME
         )
 
-    def _place(self, folder: Path) -> Placement:
+    def _place(self) -> Placement:
+        walls = self._written_walls()
         return Placement(
-            wrapper=("/bin/sh", "-c", _START, str(self._written_walls(folder))),
+            wrapper=("/bin/sh", "-c", _START, str(walls)),
+            walls=walls,
             environment=environment(
                 home=_HOME,
                 temporary="/tmp",  # noqa: S108 its own
+                commands=_COMMANDS,
                 threads=self._request.threads,
                 mark=self._private.mark,
+                gpus=self._request.gpus,
             ),
             cwd="/",
             workspace=_WORKSPACE,
-            folder=folder,
+            folder=self._private.kernels,
             seen_as=_KERNEL,
-            max_file_bytes=int(self._request.limits.file_gib * 2**30),
+            programs=_PROGRAMS,
+            **self._confinement(),
             no_new_privileges=False,  # bubblewrap sets it, and may itself be set-user-id
         )
 
-    def _written_walls(self, folder: Path) -> Path:
+    def _written_walls(self) -> Path:
         """The options in a file: on the command line, agent code could read the host's paths."""
-        options = self._private.path / f"walls-{folder.name}"
-        options.write_bytes(b"\0".join(os.fsencode(word) for word in self._walls(folder)) + b"\0")
+        options = self._private.path / "walls"
+        options.write_bytes(b"\0".join(os.fsencode(word) for word in self._walls()) + b"\0")
         return options
 
-    def _walls(self, folder: Path) -> list[str]:
+    def _walls(self) -> list[str]:
         """The order counts: what is mounted later covers what was mounted before."""
         private = self._private
         accounts = [
@@ -113,7 +122,9 @@ class BubblewrapSandbox(KernelSandbox):
             *_covers([*self._request.masked, *_own_package()]),
             *("--bind", str(self._workspace), _WORKSPACE),
             *("--ro-bind", str(self._inputs), f"{_WORKSPACE}/input"),
-            *("--bind", str(folder), _KERNEL),
+            *("--bind", str(private.kernels), _KERNEL),
+            *("--ro-bind", str(PROGRAMS), _PROGRAMS),
+            *("--ro-bind", str(private.commands), _COMMANDS),
             *("--remount-ro", "/"),
             *("--chdir", _WORKSPACE),
         ]

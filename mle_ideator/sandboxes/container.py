@@ -1,15 +1,15 @@
 """A supervisor as the first process of a container.
 
 Its lifeline and its reports are named pipes in a folder that is mounted read-only, so that agent
-code, which runs as the same user, can neither open them nor take their place: once the supervisor
-has opened them, nobody may.
+code, which runs as the same user, can neither open them nor take their place: once the keeper is
+there, nobody may.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-import shutil
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
@@ -17,16 +17,35 @@ from importlib import import_module
 from pathlib import Path
 
 from mle_ideator.errors import SandboxError
-from mle_ideator.sandboxes import memory
 from mle_ideator.sandboxes.daemon import Container, Daemon
-from mle_ideator.sandboxes.launching import ended_by
+from mle_ideator.sandboxes.group_reader import GroupReader
+from mle_ideator.sandboxes.hierarchies import groups_of
+from mle_ideator.sandboxes.placement import Placement
 from mle_ideator.sandboxes.trees import remove_tree
+from mle_ideator.sandboxes.usage import Counts
 from mle_ideator.waiting import finish
 
 SEEN_AS = "/run/supervisor"
-LIFELINE, REPORTS, OUTPUT, PROGRAM = "lifeline", "reports", "output", "supervisor.py"
+LIFELINE, REPORTS, OUTPUT = "lifeline", "reports", "output"
+_CONNECTED = 'exec "$@" <"$0"/lifeline >"$0"/reports 2>"$0"/output'
 _END_S = 0.5
-_LONGEST_REPORT = 1024
+_LONGEST_REPORT = 64 * 1024
+
+
+class ContainerGroup(GroupReader):
+    """Tells what was counted last, once the container is gone and its files with it."""
+
+    ended_for_memory = False
+    _last = Counts()
+
+    def counts(self) -> Counts:
+        found, last = super().counts(), self._last
+        self._last = Counts(
+            max(found.killed_for_memory, last.killed_for_memory),
+            max(found.forks_refused, last.forks_refused),
+        )
+        killed = self._last.killed_for_memory + self.ended_for_memory
+        return Counts(killed, self._last.forks_refused)
 
 
 class ContainerProcess:
@@ -34,7 +53,7 @@ class ContainerProcess:
 
     `folder` is made with the pipes, to be mounted read-only at `SEEN_AS`; its `output` is a link to
     the pipe `output`. `give` hands files to the container's user. An ended container is removed by
-    a task in `removals`: a cell whose kernel was killed need not wait for that.
+    a task in `removals`: what follows need not wait for that.
     """
 
     def __init__(
@@ -49,52 +68,41 @@ class ContainerProcess:
         self._daemon, self._describe = daemon, describe
         self._folder, self._output, self._give = folder, output, give
         self._removals = removals
-        self._container: Container | None = None
         self._identity = ""
         self._lifeline = self._reports = self._exit = -1
-        self._said = asyncio.StreamReader(limit=_LONGEST_REPORT)
         self._gone = asyncio.Event()
-        self._counter: Path | None = None
-        self._killed = 0
+        self.group = ContainerGroup(())
         self.pid = 0
 
-    async def start(self, command: Sequence[str], output: int) -> None:
+    async def start(self, placement: Placement, output: int) -> None:
         """`output` is not needed: the container opens the pipe by its name."""
+        self._said = asyncio.StreamReader(limit=_LONGEST_REPORT)
         self._make_pipes()
-        self._container = self._describe(
+        container = self._describe(
             [
-                *("/bin/sh", "-c", 'exec "$@" <"$0"/lifeline >"$0"/reports 2>"$0"/output'),
-                *(SEEN_AS, *command),
+                *("/bin/sh", "-c", _CONNECTED, SEEN_AS),
+                *(placement.python, "-I", "-S", f"{placement.programs}/start.py"),
+                *("supervisor", json.dumps(placement.supervisor())),
             ]
         )
         loading = asyncio.to_thread(import_module, "mle_ideator.sandboxes.connection")
-        creating = asyncio.to_thread(self._create, self._container)
+        creating = asyncio.to_thread(self._create, container)
         _, pid = await asyncio.gather(loading, finish(creating))
         self._watch(pid)
+
+    def send(self, command: bytes) -> None:
+        with suppress(OSError):
+            os.write(self._lifeline, command)
 
     async def reports(self) -> AsyncIterator[bytes]:
         with suppress(ValueError):  # a line too long: not from the supervisor
             async for line in self._said:
-                if line.startswith(b"started"):
+                if line.startswith(b"ready"):
                     self._shut_pipes()
                 yield line
-        if await self._out_of_memory():  # so badly that the supervisor went, too
-            yield f"exit {-signal.SIGKILL}\n".encode()
-
-    async def explain(self, code: int) -> str:
-        if code == -signal.SIGKILL and self._container and await self._out_of_memory():
-            return f"out of memory: the limit is {self._container.memory_gib:.3g} GiB"
-        return ended_by(code)
-
-    def remarks(self) -> list[str]:
-        before, self._killed = self._killed, memory.killed(self._counter)
-        count = self._killed - before
-        if count <= 0 or not self._container:
-            return []
-        what = "a process was" if count == 1 else f"{count} processes were"
-        return [
-            f"memory ran out, and {what} killed: the limit is {self._container.memory_gib:.3g} GiB"
-        ]
+        if await self._ended_for_memory():  # so badly that the supervisor went, too
+            self.group.ended_for_memory = True
+            yield f"gone {-signal.SIGKILL}\n".encode()
 
     async def end(self) -> None:
         """The lifeline first: that is the fastest, and needs nobody."""
@@ -113,14 +121,13 @@ class ContainerProcess:
 
     def _make_pipes(self) -> None:
         self._folder.mkdir(mode=0o700)
-        shutil.copyfile(Path(__file__).with_name(PROGRAM), self._folder / PROGRAM)
         os.link(self._output, self._folder / OUTPUT)
         for name in (LIFELINE, REPORTS):
             os.mkfifo(self._folder / name, 0o600)
         # both ends of the lifeline, so that opening it waits for nobody
-        self._lifeline = os.open(self._folder / LIFELINE, os.O_RDWR | os.O_CLOEXEC)
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-        self._reports = os.open(self._folder / REPORTS, flags)
+        flags = os.O_NONBLOCK | os.O_CLOEXEC
+        self._lifeline = os.open(self._folder / LIFELINE, os.O_RDWR | flags)
+        self._reports = os.open(self._folder / REPORTS, os.O_RDONLY | flags)
         self._give(self._folder)
 
     def _shut_pipes(self) -> None:
@@ -143,7 +150,7 @@ class ContainerProcess:
             said = self._daemon.logs(self._identity)[-500:] or "nothing"
             raise SandboxError(f"the container ended at once. It wrote: {said}")
         self.pid = pid
-        self._counter = memory.counter_of(pid)
+        self.group = ContainerGroup(groups_of(pid))
         loop.add_reader(self._exit, self._ended)
         loop.add_reader(self._reports, self._hear)
 
@@ -170,10 +177,8 @@ class ContainerProcess:
                 _close(descriptor)
         self._lifeline = self._exit = self._reports = -1
 
-    async def _out_of_memory(self) -> bool:
-        """As the Linux kernel counts; where that can not be read, as the daemon has heard."""
-        if self._counter is not None and not self._gone.is_set():
-            return memory.killed(self._counter) > self._killed
+    async def _ended_for_memory(self) -> bool:
+        """As the daemon has heard: the group that counted is gone with the container."""
         with suppress(SandboxError):
             return await asyncio.to_thread(self._daemon.ran_out_of_memory, self._identity)
         return False

@@ -17,25 +17,32 @@ from mle_ideator.sandboxes.accounts import write_accounts
 from mle_ideator.sandboxes.container import SEEN_AS, ContainerProcess
 from mle_ideator.sandboxes.daemon import Container, Daemon, Mount
 from mle_ideator.sandboxes.environment import environment
-from mle_ideator.sandboxes.facts import memory_bytes
+from mle_ideator.sandboxes.facts import bound_bytes, gpus
+from mle_ideator.sandboxes.gpus import visible_gpus
+from mle_ideator.sandboxes.group_reader import GroupReader
 from mle_ideator.sandboxes.handing import User, hand_over, readable_copy
 from mle_ideator.sandboxes.inside import Inside, covered, look_inside
 from mle_ideator.sandboxes.kernel import KernelSandbox
-from mle_ideator.sandboxes.launching import Surroundings
+from mle_ideator.sandboxes.launching import Launched
+from mle_ideator.sandboxes.placement import PROGRAMS, Placement
 from mle_ideator.sandboxes.private import OUTPUT
-from mle_ideator.sandboxes.running import Placement
+from mle_ideator.sandboxes.rlimits import rlimits
+from mle_ideator.sandboxes.running import RunningKernel
 from mle_ideator.sandboxes.trees import make_usable
 from mle_ideator.types import Execute, Execution, SandboxInfo, Value
 from mle_ideator.waiting import finish
 
 DEFAULT_IMAGE = "mle-ideator/sandbox"
+_COLD_START = "a container imports the packages itself; its later kernels and scripts are forks"
 _WORKSPACE = "/workspace"
 _KERNEL = "/run/kernel"
+_PROGRAMS = "/run/programs"
+_COMMANDS = "/run/bin"
 _HOME = "/home/agent"
-_SHARE = 0.75
-"""Of this machine's memory, where no limit is given."""
+_OWN_PROCESSES = 2
+"""Supervisor and keeper."""
 _OF_THIS_MACHINE = (
-    *("PATH", "LD_LIBRARY_PATH", "PYTHONUSERBASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
+    *("LD_LIBRARY_PATH", "PYTHONUSERBASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
     *("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"),
 )
 _LIMITS = {
@@ -46,20 +53,12 @@ _LIMITS = {
 
 
 class DockerOptions(Value, frozen=True, kw_only=True):
-    """What a container may use."""
+    """What a container is made from; what it may use is in `SandboxRequest`."""
 
     image: str = DEFAULT_IMAGE
     """With Python 3.11 or later and ipykernel; `docker:IMAGE` sets it, too."""
-    memory_gib: float | None = None
-    """Without it, three quarters of this machine's. Files in /tmp and the home count."""
-    cpus: float | None = None
-    """Cores' worth of time; without it, all."""
-    processes: int = 1024
-    """Threads included."""
-    gpus: str = ""
-    """`all`, a number, or ids with commas between them; none without it."""
     temporary_gib: float = 8.0
-    """Most that /tmp and the home may hold, each."""
+    """Most that /tmp and the home may hold, each. They lie in memory and count as such."""
 
 
 class DockerSandbox(KernelSandbox):
@@ -69,7 +68,7 @@ class DockerSandbox(KernelSandbox):
     network = False
     covers = (
         "network: there is none, not even to this machine",
-        "files: only the workspace can be written, and /tmp and a home that end with the kernel; "
+        "files: only the workspace can be written, and /tmp and a home that end with it; "
         "the host's files are not there, the image can not be changed",
         "answers: no task's data is there but the inputs",
         "inputs: mounted read-only",
@@ -91,9 +90,10 @@ class DockerSandbox(KernelSandbox):
     def configured(cls, argument: str | None, options: DockerOptions) -> type[Self]:
         """The same with options; `argument` is the image. Raises `UsageError`."""
         values = {name: getattr(options, name) for name in options.__struct_fields__}
-        for name in ("memory_gib", "cpus", "processes", "temporary_gib"):
-            if values[name] is not None and values[name] <= 0:
-                raise UsageError(f"option of the docker sandbox: {name} must be more than 0.")
+        if not 0 < options.temporary_gib < math.inf:
+            raise UsageError(
+                "option of the docker sandbox: temporary_gib must be more than 0, and finite."
+            )
         if argument is not None:
             values["image"] = argument
         if not values["image"]:
@@ -120,6 +120,7 @@ class DockerSandbox(KernelSandbox):
         self._daemon: Daemon | None = None
         self._inside: Inside | None = None
         self._removals: set[asyncio.Task[None]] = set()
+        self._started = 0
 
     @property
     def info(self) -> SandboxInfo:
@@ -129,17 +130,18 @@ class DockerSandbox(KernelSandbox):
             finally:
                 self._disconnect()
         inside = cast(Inside, self._inside)
-        unlimited = tuple(words for name, words in _LIMITS.items() if not self._facts.get(name))
         cores = len(os.sched_getaffinity(0))
         return SandboxInfo(
             kind=self.kind,
             python=inside.python,
             libraries=inside.libraries,
-            cores=min(cores, math.ceil(self.options.cpus or cores)),
-            memory_gib=round(self._memory_gib(), 1),
+            cores=min(cores, math.ceil(self._request.limits.cpus or cores)),
+            memory_gib=round(bound_bytes(self._request.limits) / 2**30, 1),
+            gpus=gpus(None if self._gpus() == "all" else self._gpus()),
             network=self.network,
             covers=self.covers,
-            does_not_cover=self.does_not_cover + unlimited,
+            does_not_cover=self.does_not_cover + self._not_held(),
+            cold_start=_COLD_START,
         )
 
     async def __aenter__(self) -> Self:
@@ -168,12 +170,16 @@ class DockerSandbox(KernelSandbox):
 
     # ------------------------------------------------------------------- for the engine
 
+    async def _restart_kernel(self) -> RunningKernel:
+        await asyncio.to_thread(hand_over, self._workspace, self._user)  # what was put back
+        return await super()._restart_kernel()
+
     async def _close(self) -> None:
         await super()._close()
         await asyncio.gather(*self._removals, return_exceptions=True)
 
     def _connect(self) -> None:
-        """Ask the daemon all that must be known before the first kernel."""
+        """Ask the daemon all that must be known before the container."""
         daemon = self._daemon = Daemon()
         daemon.remove_leftovers()
         self._image = daemon.image(self.options.image)
@@ -194,48 +200,51 @@ class DockerSandbox(KernelSandbox):
             self._private.path / "etc", user=self._user.uid, group=self._user.gid, home=_HOME
         )
         self._shown_inputs = readable_copy(self._inputs, self._private.path / "inputs", self._user)
+        self._programs = readable_copy(PROGRAMS, self._private.path / "programs", self._user)
+        hand_over(self._private.kernels, self._user)
 
-    def _place(self, folder: Path) -> Placement:
+    def _place(self) -> Placement:
+        inside = cast(Inside, self._inside)
+        common = environment(
+            home=_HOME,
+            temporary="/tmp",  # noqa: S108 its own
+            commands=_COMMANDS,
+            threads=self._request.threads,
+            mark=self._private.mark,
+        )
+        own = {name: value for name, value in common.items() if name not in _OF_THIS_MACHINE}
         return Placement(
-            environment={
-                name: value
-                for name, value in environment(
-                    home=_HOME,
-                    temporary="/tmp",  # noqa: S108 its own
-                    threads=self._request.threads,
-                    mark=self._private.mark,
-                ).items()
-                if name not in _OF_THIS_MACHINE
-            },
+            environment={**own, "PATH": f"{_COMMANDS}:{inside.path}"},
             cwd=_WORKSPACE,
             workspace=_WORKSPACE,
-            folder=folder,
+            folder=self._private.kernels,
             seen_as=_KERNEL,
-            max_file_bytes=int(self._request.limits.file_gib * 2**30),
-            python="python",
-            supervisor=f"{SEEN_AS}/supervisor.py",
-            launch=self._launch,
+            programs=_PROGRAMS,
+            rlimits=rlimits(self._request.limits, grouped=True),
+            preload=self._request.preload,
+            python=inside.executable,
         )
 
-    def _launch(self, surroundings: Surroundings) -> ContainerProcess:
-        number = surroundings.folder.name
-        pipes = self._private.path / f"supervisor-{number}"
+    def _launch(self, placement: Placement) -> ContainerProcess:
+        self._started += 1
+        pipes = self._private.path / f"supervisor-{self._started}"
+        hand_over(self._private.commands, self._user)
 
         def describe(command: Sequence[str]) -> Container:
-            hand_over(surroundings.folder, self._user)
+            limits = self._request.limits
             return Container(
-                name=f"mle-ideator-{self._private.mark}-{number}",
+                name=f"mle-ideator-{self._private.mark}-{self._started}",
                 image=self._image.id,
                 command=tuple(command),
                 user=str(self._user),
-                environment=surroundings.environment,
-                mounts=tuple(self._mounts(surroundings.folder, pipes)),
+                environment=placement.environment,
+                mounts=tuple(self._mounts(pipes)),
                 temporary=self._temporary(),
-                cwd=surroundings.cwd,
-                memory_gib=self._memory_gib(),
-                cpus=self.options.cpus,
-                processes=self.options.processes,
-                gpus=self.options.gpus,
+                cwd=placement.cwd,
+                memory_bytes=bound_bytes(limits),
+                cpus=limits.cpus,
+                processes=limits.processes + _OWN_PROCESSES,
+                gpus=self._gpus(),
             )
 
         return ContainerProcess(
@@ -247,11 +256,25 @@ class DockerSandbox(KernelSandbox):
             removals=self._removals,
         )
 
-    def _mounts(self, folder: Path, pipes: Path) -> Iterator[Mount]:
+    def _new_group(self) -> None:
+        """The daemon makes it."""
+
+    def _group_of(self, launched: Launched) -> GroupReader | None:
+        group = cast(ContainerProcess, launched).group
+        held = group.counts_memory and not self._not_held()
+        return group if held else None
+
+    def _not_held(self) -> tuple[str, ...]:
+        return tuple(words for name, words in _LIMITS.items() if not self._facts.get(name))
+
+    def _mounts(self, pipes: Path) -> Iterator[Mount]:
+        private = self._private
         yield Mount(source=str(self._workspace), target=_WORKSPACE, writable=True)
         yield Mount(source=str(self._shown_inputs), target=f"{_WORKSPACE}/input")
-        yield Mount(source=str(folder), target=_KERNEL, writable=True)
+        yield Mount(source=str(private.kernels), target=_KERNEL, writable=True)
         yield Mount(source=str(pipes), target=SEEN_AS)
+        yield Mount(source=str(self._programs), target=_PROGRAMS)
+        yield Mount(source=str(private.commands), target=_COMMANDS)
         for inside, here in self._accounts.items():
             yield Mount(source=here, target=inside)
         for path, is_folder in self._covered().items():
@@ -268,5 +291,7 @@ class DockerSandbox(KernelSandbox):
     def _covered(self) -> dict[str, bool]:
         return covered(self._request.masked, cast(Inside, self._inside))
 
-    def _memory_gib(self) -> float:
-        return self.options.memory_gib or _SHARE * memory_bytes() / 2**30
+    def _gpus(self) -> str:
+        """`all`, ids, or nothing."""
+        visible = visible_gpus(self._request.gpus or "")
+        return os.environ.get("CUDA_VISIBLE_DEVICES", "all") if visible is None else visible

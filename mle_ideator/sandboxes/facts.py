@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from functools import cache
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import psutil
 
+from mle_ideator.protocols import SandboxLimits, SandboxRequest
+from mle_ideator.sandboxes.gpus import visible_gpus
 from mle_ideator.types import SandboxInfo
 
 LIBRARIES = (
@@ -17,22 +20,29 @@ LIBRARIES = (
     *("lightgbm", "xgboost", "catboost", "torch", "torchvision", "transformers", "tensorflow"),
     *("matplotlib", "pillow", "opencv-python", "nltk", "spacy", "sentence-transformers", "optuna"),
 )
+_SHARE = 0.75
 _CGROUP_MEMORY = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def sandbox_info(
-    kind: str, network: bool, covers: tuple[str, ...], does_not_cover: tuple[str, ...]
+    kind: str,
+    network: bool,
+    covers: tuple[str, ...],
+    does_not_cover: tuple[str, ...],
+    cold_start: str | None,
+    request: SandboxRequest,
 ) -> SandboxInfo:
     return SandboxInfo(
         kind=kind,
         python=platform.python_version(),
         libraries=dict(libraries()),
-        cores=len(os.sched_getaffinity(0)),
-        memory_gib=round(memory_bytes() / 2**30, 1),
-        gpus=gpus(),
+        cores=math.ceil(min(len(os.sched_getaffinity(0)), request.limits.cpus or math.inf)),
+        memory_gib=round(bound_bytes(request.limits) / 2**30, 1),
+        gpus=gpus(visible_gpus(request.gpus)),
         network=network,
         covers=covers,
         does_not_cover=does_not_cover,
+        cold_start=cold_start,
     )
 
 
@@ -48,20 +58,55 @@ def libraries() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+def gpus(visible: str | None = None) -> tuple[str, ...]:
+    """Names of the NVIDIA GPUs that their driver lists.
+
+    `visible` is a value of `CUDA_VISIBLE_DEVICES` that assigns some, by number or by id; `None`
+    stands for all that this process may use itself.
+    """
+    if visible is None:
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    listed = _gpus_of_this_machine()
+    if visible is None:
+        return tuple(name for _, name in listed)
+    found = []
+    for word in filter(None, map(str.strip, visible.split(","))):
+        if word.startswith("MIG-"):
+            found.append("NVIDIA MIG")
+            continue
+        matching = [
+            name
+            for number, (identity, name) in enumerate(listed)
+            if word == str(number) or (word.startswith("GPU-") and identity.startswith(word))
+        ]
+        if not matching:  # CUDA reads no further
+            break
+        found += matching[:1]
+    return tuple(found)
+
+
 @cache
-def gpus() -> tuple[str, ...]:
-    """Names of the NVIDIA GPUs that their driver lists."""
+def _gpus_of_this_machine() -> tuple[tuple[str, str], ...]:
+    """Id and name of each, in the order of the bus."""
     listed = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
-    return tuple(_gpu_name(path) for path in listed)
+    return tuple((_gpu_id(path), _gpu_name(path)) for path in listed)
+
+
+def _gpu_id(information: Path) -> str:
+    return _told(information, "GPU UUID:", "")
 
 
 def _gpu_name(information: Path) -> str:
+    return _told(information, "Model:", "NVIDIA")
+
+
+def _told(information: Path, title: str, otherwise: str) -> str:
     try:
         lines = information.read_text(errors="replace").splitlines()
     except OSError:
-        return "NVIDIA"
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("Model:"))
-    return next(named, "NVIDIA")
+        return otherwise
+    told = (line.partition(":")[2].strip() for line in lines if line.startswith(title))
+    return next(told, otherwise)
 
 
 def memory_bytes() -> int:
@@ -73,3 +118,10 @@ def memory_bytes() -> int:
         except (OSError, ValueError):
             continue
     return min(limits)
+
+
+def bound_bytes(limits: SandboxLimits) -> int:
+    """The memory that agent code may use: three quarters of this machine's if nothing is said."""
+    if limits.memory_gib is None:
+        return int(_SHARE * memory_bytes())
+    return int(limits.memory_gib * 2**30)

@@ -38,6 +38,8 @@ places = [sysconfig.get_path('purelib'), *site.getsitepackages()]
 libraries = {name: version(name) for name in sys.argv[1:]}
 print(json.dumps({
     'python': platform.python_version(),
+    'executable': sys.executable,
+    'path': os.environ['PATH'],
     'ipykernel': version('ipykernel'),
     'bash': shutil.which('bash') is not None,
     'libraries': {name: found for name, found in libraries.items() if found},
@@ -50,6 +52,9 @@ class Inside(Value, frozen=True, kw_only=True):
     """What was found in an image."""
 
     python: str
+    executable: str
+    path: str
+    """Where it looks for programs."""
     ipykernel: str | None
     bash: bool
     libraries: dict[str, str]
@@ -110,7 +115,7 @@ def _ask(daemon: Daemon, image: Image) -> Inside:
         image=image.id,
         command=("python", "-I", "-c", _QUESTION, *LIBRARIES),
         user=_NOBODY,
-        memory_gib=1,
+        memory_bytes=2**30,
     )
     try:
         code, said = daemon.output(question)

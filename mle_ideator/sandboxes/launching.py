@@ -1,17 +1,17 @@
-"""How a kernel's supervisor is started, heard and ended; by default, as a process here."""
+"""How a supervisor is started, spoken to, heard and ended; by default, as a process here."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol, cast
 
 from mle_ideator.sandboxes import processes
 from mle_ideator.sandboxes.environment import MARK
+from mle_ideator.sandboxes.placement import PROGRAMS, Placement
 
 END_TIMEOUT_S = 1.3
 
@@ -24,20 +24,16 @@ class Launched(Protocol):
         """Its process, as this machine counts them: agent code runs below it."""
         ...
 
-    async def start(self, command: Sequence[str], output: int) -> None:
-        """Start `command`, the supervisor; what it writes goes to the descriptor `output`."""
+    async def start(self, placement: Placement, output: int) -> None:
+        """Start it; what is written in the sandbox goes to the descriptor `output`."""
+        ...
+
+    def send(self, command: bytes) -> None:
+        """A command for the keeper; nothing happens if that is gone."""
         ...
 
     def reports(self) -> AsyncIterator[bytes]:
-        """Its lines, until it is gone."""
-        ...
-
-    async def explain(self, code: int) -> str:
-        """How the kernel ended, in words, given its exit code (negative: the signal)."""
-        ...
-
-    def remarks(self) -> list[str]:
-        """What has happened since the last time that the agent should know."""
+        """Lines, until it is gone."""
         ...
 
     async def end(self) -> None:
@@ -45,61 +41,46 @@ class Launched(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class Surroundings:
-    """What a supervisor is started in."""
-
-    environment: Mapping[str, str]
-    cwd: str
-    folder: Path
-    """Where the kernel's sockets lie."""
-
-
-Launch = Callable[[Surroundings], Launched]
-
-
 class HostProcess:
     """The supervisor as a child of the runtime, with pipes for lifeline and reports."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
 
     @property
     def pid(self) -> int:
         return self._started.pid
 
-    async def start(self, command: Sequence[str], output: int) -> None:
+    async def start(self, placement: Placement, output: int) -> None:
+        self._mark = placement.environment[MARK]
         self._process = await asyncio.create_subprocess_exec(
-            *command,
+            *(placement.python, "-I", "-S", str(PROGRAMS / "start.py")),
+            *("supervisor", json.dumps(placement.supervisor())),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=output,
-            env=self._surroundings.environment,
-            cwd=self._surroundings.cwd,
+            env=placement.environment,
+            cwd=placement.cwd,
             start_new_session=True,
         )
+
+    def send(self, command: bytes) -> None:
+        with suppress(OSError):
+            cast(asyncio.StreamWriter, self._started.stdin).write(command)
 
     async def reports(self) -> AsyncIterator[bytes]:
         with suppress(ValueError):  # a line too long: not from the supervisor
             async for line in cast(asyncio.StreamReader, self._started.stdout):
                 yield line
 
-    async def explain(self, code: int) -> str:
-        return ended_by(code)
-
-    def remarks(self) -> list[str]:
-        return []
-
     async def end(self) -> None:
         if self._process is None:
             return
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        cast(asyncio.StreamWriter, self._process.stdin).close()
         timer = asyncio.get_running_loop().call_later(END_TIMEOUT_S, self._kill)
         await self._process.wait()
         timer.cancel()
-        await asyncio.to_thread(processes.kill_marked, self._surroundings.environment[MARK])
+        await asyncio.to_thread(processes.kill_marked, self._mark)
 
     @property
     def _started(self) -> asyncio.subprocess.Process:

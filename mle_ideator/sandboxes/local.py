@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from mle_ideator.sandboxes import notes
 from mle_ideator.sandboxes.environment import environment
 from mle_ideator.sandboxes.inputs import CopiedInputs
 from mle_ideator.sandboxes.kernel import KernelSandbox
-from mle_ideator.sandboxes.running import Placement
+from mle_ideator.sandboxes.placement import PROGRAMS, Placement
 
 
 class LocalSandbox(KernelSandbox):
@@ -20,7 +19,8 @@ class LocalSandbox(KernelSandbox):
     covers = (
         "environment variables: none of the runtime's keys and tokens are passed on",
         "processes: everything the code starts is killed at the end, and at a timeout",
-        "limits: time of a cell, size of a file, size of the output, no core dumps",
+        "limits: memory, processes, processor time, disk, time of a cell, size of a file, size of "
+        "the output, no core dumps",
         "privileges: none can be gained (set-user-id programs do not work)",
         "inputs: the code sees copies; changed ones are put back after each cell",
     )
@@ -29,7 +29,7 @@ class LocalSandbox(KernelSandbox):
         "files: the code can read and change what this user can, the home folder included",
         "answers: a task's source data on this machine, its Python package included, can be found",
         "other processes of this user, the runtime's memory included",
-        "memory: there is no limit, though agent code is the first that a full machine kills",
+        "limits: code that looks for it can leave its control group where the runtime is root",
     )
 
     @classmethod
@@ -45,17 +45,21 @@ class LocalSandbox(KernelSandbox):
         restored, lost = self._copies.mend()
         return [*notes.inputs_restored(restored), *notes.inputs_lost(lost)]
 
-    def _place(self, folder: Path) -> Placement:
+    def _place(self) -> Placement:
         return Placement(
             environment=environment(
                 home=str(self._private.home),
                 temporary=str(self._private.temporary),
+                commands=str(self._private.commands),
                 threads=self._request.threads,
                 mark=self._private.mark,
+                gpus=self._request.gpus,
             ),
             cwd=str(self._workspace),
             workspace=str(self._workspace),
-            folder=folder,
-            seen_as=str(folder),
-            max_file_bytes=int(self._request.limits.file_gib * 2**30),
+            folder=self._private.kernels,
+            seen_as=str(self._private.kernels),
+            programs=str(PROGRAMS),
+            walled=False,
+            **self._confinement(),
         )

@@ -39,6 +39,11 @@ def _listed(what: str, processes: Sequence[Process]) -> list[str]:
     return [f"{what}: {shown}" + (f"; and {more} more" if more > 0 else "")]
 
 
+def job_ended(number: int, code: int) -> str:
+    how = f"exit code {code}" if code >= 0 else f"signal {-code}"
+    return f"background job {number} ended with {how}"
+
+
 def died(why: str) -> str:
     return (
         f"the kernel died ({why}). Variables and background processes are gone, files are still "
@@ -60,15 +65,27 @@ def died_before(why: str) -> str:
     )
 
 
-def timeout(duration_s: float, limit_s: float, kept: bool) -> str:
-    state = (
-        "it was interrupted and variables are kept"
-        if kept
-        else "it did not react to an interrupt and was killed: variables and background processes "
+def stopped_before(why: str) -> str:
+    return (
+        f"between the cells, what ran in the background was {why} This cell ran in a new kernel: "
+        "earlier variables are gone, files are still there."
+    )
+
+
+def state(kept: bool) -> str:
+    """What is left after a cell was stopped."""
+    if kept:
+        return "it was interrupted and variables are kept"
+    return (
+        "it did not react to an interrupt and was killed: variables and background processes "
         "are gone, files are still there, and the next cell gets a new kernel"
     )
+
+
+def timeout(duration_s: float, limit_s: float, kept: bool) -> str:
     return (
-        f"stopped after {duration_s:.1f} s, the limit for this cell is {limit_s:.1f} s; {state}. "
+        f"stopped after {duration_s:.1f} s, the limit for this cell is {limit_s:.1f} s; "
+        f"{state(kept)}. "
         "Shorten it (fewer rows, folds or iterations), or run it in the background "
         f"(bash: `{_BACKGROUND}`) and look at its log in later cells."
     )
@@ -85,7 +102,11 @@ def inputs_lost(names: Sequence[str]) -> list[str]:
 def _named(what: str, names: Sequence[str]) -> list[str]:
     if not names:
         return []
-    return [f"{what} ({', '.join(names[:_SHOWN])}{', ...' if len(names) > _SHOWN else ''})"]
+    return [f"{what} ({_some(names)})"]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
 
 
 def with_earlier(earlier: str, text: str) -> str:
@@ -94,3 +115,89 @@ def with_earlier(earlier: str, text: str) -> str:
         return text
     title = "[written in the background since the last cell]"
     return f"{title}\n{earlier.rstrip()}\n[this cell]\n{text}"
+
+
+# ------------------------------------------------------------------------------- limits
+
+
+def out_of_memory(bound_bytes: int) -> str:
+    """Why a kernel died."""
+    return f"out of memory: the limit is {_gib(bound_bytes)}"
+
+
+def killed_for_memory(count: int, bound_bytes: int) -> str:
+    what = "a process was" if count == 1 else f"{count} processes were"
+    return (
+        f"memory ran out, and {what} killed: the limit is {_gib(bound_bytes)} for all processes "
+        f"together. {_LESS_MEMORY}"
+    )
+
+
+def over_memory(used_bytes: int, bound_bytes: int) -> str:
+    return (
+        f"stopped: its processes held {_gib(used_bytes)} of memory, the limit is "
+        f"{_gib(bound_bytes)} for all together. {_LESS_MEMORY}"
+    )
+
+
+def forks_refused(count: int, bound: int) -> str:
+    times = "once" if count == 1 else f"{count} times"
+    return (
+        f"starting a process or thread was refused {times}: the limit is {bound} at once, threads "
+        f"included. {_FEWER_PROCESSES}"
+    )
+
+
+def over_processes(running: int, bound: int) -> str:
+    return (
+        f"stopped: {running} processes and threads ran at once, the limit is {bound}. "
+        f"{_FEWER_PROCESSES}"
+    )
+
+
+def over_cpu_time(used_s: float, bound_s: float) -> str:
+    return (
+        f"stopped: {used_s:.0f} s of processor time are used up, the limit is {bound_s:.0f} s for "
+        "the whole session. No further cell can compute: what counts is what is in the files now."
+    )
+
+
+def full_files(names: Sequence[str], bound_bytes: int) -> str:
+    return (
+        f"no file may be larger than {_gib(bound_bytes)}, and what was written beyond that is "
+        f"lost: {_some(names)}. Write less, compress it, or split it over several files."
+    )
+
+
+def over_disk(used_bytes: int, bound_bytes: int) -> str:
+    return (
+        f"stopped: workspace, home and temporary files take {_gib(used_bytes)} of disk, the limit "
+        f"is {_gib(bound_bytes)}. {_LESS_DISK}"
+    )
+
+
+def hidden_disk(bound_bytes: int) -> str:
+    """Space went that no file accounts for."""
+    return (
+        f"stopped: more than {_gib(bound_bytes)} of disk, the limit, went to files that can not be "
+        f"seen (deleted but still open, or in closed folders). {_LESS_DISK}"
+    )
+
+
+def disk_full(free_bytes: int, used_bytes: int) -> str:
+    return (
+        f"stopped: the disk of this machine is nearly full ({_gib(free_bytes)} left) and the cell "
+        f"went on writing; its files take {_gib(used_bytes)}. {_LESS_DISK}"
+    )
+
+
+_LESS_MEMORY = (
+    "Use less at once: fewer rows or columns, smaller types, chunks, fewer parallel workers; "
+    "delete what is no longer needed."
+)
+_FEWER_PROCESSES = "Use fewer workers (n_jobs), and end what is no longer needed."
+_LESS_DISK = "Delete what is no longer needed (the next cell can), and write less."
+
+
+def _gib(size: float) -> str:
+    return f"{size / 2**30:.3g} GiB"

@@ -11,6 +11,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from mle_ideator.sandboxes.environment import MARK_LENGTH
 from mle_ideator.sandboxes.processes import kill_marked
 from mle_ideator.sandboxes.trees import make_usable, remove_tree
 
@@ -18,7 +19,6 @@ PREFIX = "mle-ideator-"
 OUTPUT = "output"
 """The named pipe in it that everything in the sandbox writes to."""
 _LONGEST_SOCKET_PATH = 90  # the system's limit is 107 bytes
-_MARK_BYTES = 16
 
 
 class PrivateFolder:
@@ -28,7 +28,7 @@ class PrivateFolder:
         parent = tempfile.gettempdir()
         if len(os.fsencode(parent)) > _LONGEST_SOCKET_PATH - 40:
             parent = "/tmp"  # noqa: S108 a random name, readable by the owner only
-        self.mark = secrets.token_hex(_MARK_BYTES)
+        self.mark = secrets.token_hex(MARK_LENGTH // 2)
         hidden = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=parent))
         self._lock = (hidden / "lock").open("w")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -38,6 +38,7 @@ class PrivateFolder:
         self.kernels = self.path / "k"
         self.home = self.path / "home"
         self.temporary = self.path / "tmp"
+        self.commands = self.path / "bin"
         self.make_usable()
 
     def make_usable(self) -> None:
@@ -71,7 +72,7 @@ def _remove_leftover(folder: Path) -> None:
         if not stat.S_ISREG(os.fstat(lock).st_mode):
             return
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        mark = os.read(lock, 2 * _MARK_BYTES + 1)
+        mark = os.read(lock, MARK_LENGTH + 1)
         if re.fullmatch(b"[0-9a-f]{32}", mark):
             kill_marked(mark.decode())
         remove_tree(folder)

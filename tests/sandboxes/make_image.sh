@@ -12,10 +12,10 @@ cd "$(dirname "$script")/../.."
 
 tag=${1:-mle-ideator/sandbox}
 python=${2:-.venv/bin/python}
-# where this machine gets its own packages
-mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' "Codename: $release" | head -n 1)}
 # Debian 12 has Python 3.11
 release=bookworm version=3.11
+# where this machine gets its own packages
+mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' "Codename: $release" | head -n 1)}
 
 requirements=$("$python" -c 'from mle_ideator.sandboxes import recipe; print(recipe.requirements() + "pip")')
 key=$(cat "$script" - <<<"$requirements" | sha256sum | cut -c1-16)

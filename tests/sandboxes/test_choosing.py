@@ -12,20 +12,21 @@ from mle_ideator.sandboxes.daemon import _gpus
 
 
 def test_an_image_and_options_are_the_sandboxes():
-    name, factory = choose_sandbox("docker:mine:1", {"memory_gib": 2, "gpus": "0,1"})
+    name, factory = choose_sandbox("docker:mine:1", {"temporary_gib": 2})
     assert name == "docker:mine:1"
-    assert (factory.options.image, factory.options.memory_gib) == ("mine:1", 2)
+    assert (factory.options.image, factory.options.temporary_gib) == ("mine:1", 2)
     assert choose_sandbox("docker")[1].options.image == "mle-ideator/sandbox"
 
 
 @pytest.mark.parametrize(
     ("spec", "options", "line"),
     [
-        ("docker", {"memory_gb": 2}, "did you mean 'memory_gib'"),
-        ("docker", {"memory_gib": 0}, "must be more than 0"),
-        ("docker", {"processes": "many"}, "Expected `int`"),
+        ("docker", {"temporary_gb": 2}, "did you mean 'temporary_gib'"),
+        ("docker", {"temporary_gib": 0}, "must be more than 0"),
+        ("docker", {"temporary_gib": float("inf")}, "must be more than 0, and finite"),
+        ("docker", {"temporary_gib": "much"}, "Expected `float`"),
         ("docker:", {}, "needs the name of an image"),
-        ("local", {"memory_gib": 2}, "takes no options"),
+        ("local", {"temporary_gib": 2}, "takes no options"),
         ("local:x", {}, "takes no argument"),
         ("dokcer", {}, "unknown sandbox 'dokcer'; did you mean 'docker'"),
     ],
@@ -45,9 +46,8 @@ def test_a_missing_package_is_said_with_the_command(monkeypatch):
     ("wanted", "asked"),
     [
         ("all", {"count": -1}),
-        ("2", {"count": 2}),
-        ("0,", {"device_ids": ["0"]}),
-        ("0, 3", {"device_ids": ["0", "3"]}),
+        ("2", {"device_ids": ["2"]}),
+        ("0,3", {"device_ids": ["0", "3"]}),
         ("GPU-1f", {"device_ids": ["GPU-1f"]}),
     ],
 )

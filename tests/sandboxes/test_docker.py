@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from mle_ideator.protocols import SandboxLimits
 from mle_ideator.sandboxes import choose_sandbox, owners
 from mle_ideator.sandboxes.daemon import Daemon
 from mle_ideator.sandboxes.docker import DockerSandbox
@@ -26,7 +27,8 @@ pytestmark = [
     pytest.mark.skipif(REASON is not None, reason=f"docker: {REASON}"),
 ]
 PLANTED = f"the-answer-is-{secrets.token_hex(8)}"
-LIMITS = {"memory_gib": 0.5, "processes": 100, "temporary_gib": 0.0625}
+LIMITS = SandboxLimits(memory_gib=0.5, processes=100)
+OPTIONS = {"temporary_gib": 0.0625}
 
 
 def output(*command: str, given: str = "") -> str:
@@ -44,9 +46,9 @@ async def sandbox(make_request):
     import statsmodels
 
     masked = (str(Path(statsmodels.__file__).parent / "datasets"),)
-    request = make_request(masked=masked)
+    request = make_request(masked=masked, limits=LIMITS)
     (Path(request.inputs).parent / "answers.csv").write_text(PLANTED)
-    async with choose_sandbox("docker", LIMITS)[1](request) as opened:
+    async with choose_sandbox("docker", OPTIONS)[1](request) as opened:
         yield opened
 
 
@@ -113,6 +115,23 @@ print(*sorted(writable - {'/run/kernel'}))
 """
     places = set((await run(code)).text.split())
     assert places == {"/workspace", "/tmp", "/home/agent", "/dev/shm", "/dev/mqueue"}
+
+
+async def test_its_own_commands_can_be_run_but_not_changed(run):
+    code = """
+import os
+for folder in ('/run/bin', '/run/programs'):
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        try:
+            os.chmod(path, 0o777) if os.path.isdir(path) else open(path, 'a'); print(path)
+        except OSError:
+            pass
+"""
+    assert (await run(code)).text == ""
+    said = (await run("command -v python python3 job; job start sleep 0; job wait 1", "bash")).text
+    assert said.splitlines()[:3] == ["/run/bin/python", "/run/bin/python3", "/run/bin/job"]
+    assert "with exit code 0" in said
 
 
 @pytest.mark.parametrize(
@@ -199,8 +218,8 @@ for file in ('/tmp/x', '/home/agent/x'):
 
 
 async def test_files_in_memory_count(make_request):
-    limits = {"memory_gib": 0.25, "temporary_gib": 1}
-    async with choose_sandbox("docker", limits)[1](make_request()) as small:
+    request = make_request(limits=SandboxLimits(memory_gib=0.25), preload=())
+    async with choose_sandbox("docker", {"temporary_gib": 1})[1](request) as small:
         fill = Execute("bash", "head -c 600M /dev/zero > /tmp/x; echo $?; sleep 1")
         execution = await small.execute(fill, 60)
         assert "memory" in execution.note
@@ -235,7 +254,8 @@ async def test_what_may_be_used_is_said(sandbox):
 
 
 async def test_processors_are_limited(make_request):
-    async with choose_sandbox("docker", {"cpus": 0.2})[1](make_request()) as slow:
+    request = make_request(limits=SandboxLimits(cpus=0.2), preload=())
+    async with DockerSandbox(request) as slow:
         code = """
 import time
 end = time.time() + 1
@@ -284,16 +304,46 @@ async def test_what_a_killed_runtime_left_is_reaped_and_nothing_else(make_reques
     assert (await sandbox.execute(Execute("python", "print(1)"), 20)).text == "1\n"
 
 
-async def test_containers_end_with_their_kernel(run, sandbox):
-    name = f"name=mle-ideator-{sandbox._private.mark}"
-    before = containers(name)
-    await run("import os; os._exit(1)")
-    await run("print(1)")
-    deadline = time.monotonic() + 5
-    while len(containers(name)) > 1 and time.monotonic() < deadline:
-        time.sleep(0.1)  # noqa: ASYNC251 its removal is a thread's work
-    assert len(containers(name)) == 1
-    assert containers(name) != before
+async def test_a_container_lasts_for_all_kernels_of_its_sandbox(make_request):
+    async with DockerSandbox(make_request(preload=())) as sandbox:
+        name = f"name=mle-ideator-{sandbox._private.mark}"
+        before = containers(name)
+        await sandbox.execute(Execute("python", "open('/tmp/x', 'w').write('kept')"), 30)
+        died = await sandbox.execute(Execute("python", "import os; os._exit(1)"), 30)
+        assert died.status == "died"
+        execution = await sandbox.execute(Execute("python", "print(open('/tmp/x').read())"), 30)
+        assert execution.text == "kept\n"
+        assert containers(name) == before
+        assert len(before) == 1
+    assert containers(name) == []
+
+
+async def test_a_container_whose_keeper_was_ended_is_replaced(make_request):
+    async with DockerSandbox(make_request(preload=())) as sandbox:
+        name = f"name=mle-ideator-{sandbox._private.mark}"
+        before = containers(name)
+        code = "import os; os.kill(os.getppid(), 9)"
+        assert (await sandbox.execute(Execute("python", code), 30)).status == "died"
+        assert (await sandbox.execute(Execute("python", "print(1)"), 30)).text == "1\n"
+        deadline = time.monotonic() + 5
+        while len(containers(name)) > 1 and time.monotonic() < deadline:
+            time.sleep(0.1)  # noqa: ASYNC251 its removal is a thread's work
+        assert len(containers(name)) == 1
+        assert containers(name) != before
+
+
+@pytest.mark.slow
+async def test_twenty_sandboxes_leave_nothing(make_request):
+    own = f"label=mle-ideator.owner={owners.this_process()}"
+    before, files = containers(own), len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    for _ in range(20):
+        async with DockerSandbox(make_request(preload=())) as sandbox:
+            path, pid = sandbox._private.path, sandbox._keeper._launched.pid
+            assert (await sandbox.execute(Execute("python", "print(1)"), 30)).text == "1\n"
+        assert not path.exists()
+        assert not Path(f"/proc/{pid}").exists()
+    assert containers(own) == before
+    assert len(os.listdir("/proc/self/fd")) <= files + 2  # noqa: PTH208
 
 
 async def test_owners_are_told_apart():
@@ -381,5 +431,5 @@ async def test_a_missing_gpu_is_said(make_request):
     if Path("/dev/nvidiactl").exists():
         pytest.skip("this machine has GPUs")
     with pytest.raises(SandboxError, match="NVIDIA Container Toolkit"):
-        async with choose_sandbox("docker", {"gpus": "all"})[1](make_request()):
+        async with DockerSandbox(make_request(gpus="all")):
             await asyncio.sleep(0)

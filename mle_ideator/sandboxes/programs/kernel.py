@@ -1,9 +1,6 @@
-"""The program that runs inside a sandbox: an IPython kernel that writes everything to one pipe.
+"""An IPython kernel that writes everything to one pipe: a fork of the keeper.
 
-    python kernel_process.py FOLDER WORKSPACE
-
-`FOLDER` holds `connection.json`. It is copied there and run by path, so that the runtime's own
-package need not be visible to agent code. What differs from ipykernel:
+What differs from ipykernel:
 
 - Prints, displays, results, tracebacks and the output of subprocesses are all written to file
   descriptor 1 at once. So they keep their true order, nothing is lost in a message queue or when
@@ -15,6 +12,8 @@ package need not be visible to agent code. What differs from ipykernel:
 from __future__ import annotations
 
 import asyncio
+import atexit
+import builtins
 import html
 import io
 import os
@@ -22,16 +21,30 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from ipykernel.ipkernel import IPythonKernel
+sys.modules.setdefault("debugpy", None)  # type: ignore[arg-type]  # half a second, for nobody
+import ipykernel.debugger  # noqa: E402, F401 it looks for debugpy once
+
+if sys.modules["debugpy"] is None:
+    del sys.modules["debugpy"]
+from ipykernel.ipkernel import IPythonKernel  # noqa: E402
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.zmqshell import ZMQDisplayPublisher, ZMQInteractiveShell
 from IPython.core.displayhook import DisplayHook
+from traitlets.config import Config
 
+_SETTINGS: dict[str, Any] = {
+    "IPKernelApp": {"log_level": 50},
+    "InteractiveShellApp": {"exec_PYTHONSTARTUP": False},
+    "InteractiveShell": {"colors": "nocolor", "cache_size": 0},
+    "HistoryManager": {"enabled": False},
+    "IPythonKernel": {"_execute_sleep": 0.0},
+}
 _MOST_FRAMES = 10
 _LONGEST_ITEM = 4000
 _NOBODY = (
@@ -72,7 +85,10 @@ class Streams:
         for descriptor in (1, 2):
             if not self._is_ours(descriptor):
                 os.dup2(self._kept, descriptor)
-        if sys.stdout.closed or sys.stderr.closed:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except BaseException:  # closed, removed, or whatever agent code has put there
             self._connect()
 
     def _connect(self) -> None:
@@ -194,6 +210,8 @@ class SandboxKernel(IPythonKernel):
         except (KeyboardInterrupt, asyncio.CancelledError):  # the latter in an awaiting cell
             print("KeyboardInterrupt")
             return {"status": "error"}
+        except BaseException:  # of an error, say, that can not be put in words
+            return {"status": "error"}
         finally:
             # An interrupt that comes now would break off the reply. The next request allows them.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -255,50 +273,67 @@ def _short(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 class SandboxApp(IPKernelApp):
-    """ipykernel's application with the pipe in place of its message streams."""
+    """ipykernel's application with the pipe in place of its message streams, started in two steps.
+
+    `prepare` makes all that needs no socket and no thread, before the fork; `serve` the rest, in it.
+    """
 
     kernel_class = SandboxKernel
-
-    def init_io(self) -> None:
-        SandboxKernel.streams = Streams()
-        self.displayhook = SimpleNamespace()
-
     default_extensions: list[str] = []  # noqa: RUF012 a trait there
 
-    def init_path(self) -> None:
-        """Not yet: nothing in the workspace has a part in the start."""
+    def prepare(self) -> None:
+        super(IPKernelApp, self).initialize([])
+        self.init_blackhole()
+        shell = TextShell.instance(config=self.config, profile_dir=self.profile_dir)
+        shell.run_cell("pass", store_history=False, silent=True)  # loads what cells need
+        atexit.unregister(shell.atexit_operations)
+
+    def serve(self, connection: dict[str, Any]) -> None:
+        """`connection` has the fields of a Jupyter connection file."""
+        for name, value in connection.items():
+            if name.endswith("_port") or name in ("transport", "ip"):
+                setattr(self, name, value)
+        self.session.key = connection["key"].encode()
+        self.init_sockets()
+        SandboxKernel.streams = Streams()
+        self.displayhook = SimpleNamespace()
+        self.init_signal()
+        self.init_kernel()
+        TextShell.instance().parent = TextShell.instance().kernel = self.kernel
+        self.init_shell()
+        self.start()
+
+    def init_crash_handler(self) -> None:
+        """What goes wrong is written and ends the kernel."""
 
 
-def settings(folder: Path) -> dict[str, Any]:
-    return {
-        "IPKernelApp": {
-            "connection_file": str(folder / "connection.json"),
-            "ipython_dir": str(folder / "ipython"),
-            "log_level": 50,
-        },
-        "InteractiveShellApp": {"exec_PYTHONSTARTUP": False},
-        "InteractiveShell": {"colors": "nocolor", "cache_size": 0},
-        "HistoryManager": {"enabled": False},
-        "IPythonKernel": {"_execute_sleep": 0.0},
-    }
+class Prepared:
+    """A kernel up to the fork, kept apart from the process that it was made in.
 
+    What libraries look at to know whether they run in a notebook is as before until `run`.
+    """
 
-def main() -> None:
-    from traitlets.config import Config
+    def __init__(self) -> None:
+        names, main = set(vars(builtins)), sys.modules["__main__"]
+        with tempfile.TemporaryDirectory() as folder:
+            settings = {**_SETTINGS, "BaseIPythonApplication": {"ipython_dir": folder}}
+            self._app = SandboxApp.instance(config=Config(settings))
+            self._app.prepare()
+        self._shell = TextShell.instance()
+        self._builtins = {name: vars(builtins).pop(name) for name in set(vars(builtins)) - names}
+        sys.modules["__main__"] = main
+        SandboxApp.clear_instance()
+        TextShell.clear_instance()
 
-    folder, SandboxKernel.workspace = Path(sys.argv[1]), sys.argv[2]
-    SandboxKernel.folder = folder
-    if os.getpgrp() != os.getpid():
-        os.setpgid(0, 0)  # an interrupt reaches what the cell has started, too
-    (folder / "ipython").mkdir()
-    warnings.filterwarnings("ignore", message="To exit: use 'exit'")
-    app = SandboxApp.instance(config=Config(settings(folder)))
-    sys.modules["debugpy"] = None  # type: ignore[assignment]  # half a second, for nobody
-    app.initialize([])
-    del sys.modules["debugpy"]
-    sys.path.insert(0, SandboxKernel.workspace)  # from now on, as for a script there
-    app.start()
-
-
-if __name__ == "__main__":
-    main()
+    def run(self, connection: dict[str, Any], folder: str, workspace: str) -> int:
+        """In a fork: serve cells until it is ended. `folder` is the kernel's own."""
+        vars(builtins).update(self._builtins)
+        sys.modules["__main__"] = self._shell.user_module
+        for made in (self._app, self._shell):
+            for kind in type(made)._walk_mro():
+                kind._instance = made
+        SandboxKernel.folder, SandboxKernel.workspace = Path(folder), workspace
+        warnings.filterwarnings("ignore", message="To exit: use 'exit'")
+        sys.path.insert(0, workspace)  # as for a script there
+        self._app.serve(connection)
+        return 0

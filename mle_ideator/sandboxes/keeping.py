@@ -1,0 +1,176 @@
+"""The keeper of an open sandbox, as the runtime speaks to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+from mle_ideator.errors import SandboxError
+from mle_ideator.sandboxes import processes
+from mle_ideator.sandboxes.launching import Launched
+from mle_ideator.sandboxes.placement import Placement
+from mle_ideator.sandboxes.reader import PipeReader
+from mle_ideator.waiting import first_of
+
+START_TIMEOUT_S = 60.0
+_SOFT_END_S = 0.7
+"""Then everything is ended, which takes longer to start again."""
+_ANSWER_S = 0.5
+_LARGEST_CODE = 255
+_REPORT = re.compile(rb"([a-z]{1,20})((?: -?\d{1,10})*)\n")
+_CLEAR_S = 10.0
+
+
+class Keeper:
+    """Starts kernels, one at a time, and ends them. `gone` is done once it is not there, with why.
+
+    `explain` puts an exit code in words.
+    """
+
+    def __init__(
+        self, launched: Launched, reader: PipeReader, explain: Callable[[int], str]
+    ) -> None:
+        self._launched, self._reader, self._explain = launched, reader, explain
+        self._cleanup = AsyncExitStack()
+        self._chain: set[int] = set()
+        self._pid = 0
+        self._kernel = 0
+        self._answers: dict[str, asyncio.Future[list[int]]] = {}
+        self._ended_jobs: list[tuple[int, int]] = []
+        loop = asyncio.get_running_loop()
+        self.gone: asyncio.Future[str] = loop.create_future()
+        self.kernel_ended: asyncio.Future[str] = loop.create_future()
+
+    async def start(self, placement: Placement) -> None:
+        """Start it. Raises `SandboxError` with what was written meanwhile."""
+        self.folder = placement.seen_as
+        self._cleanup.push_async_callback(self._launched.end)
+        await self._launched.start(placement, self._reader.writing_end)
+        listening = asyncio.create_task(self._listen())
+        self._cleanup.push_async_callback(_cancelled, listening)
+        inside = await self._answer("ready", None, START_TIMEOUT_S)
+        if inside is None:
+            raise self.not_started()
+        self._chain = set(processes.descendants(self._launched.pid))
+        self._pid = self._host_pid(inside[0], self._chain)
+
+    async def start_kernel(self, connection: Mapping[str, Any], folder: str) -> None:
+        """Fork a kernel that listens where `connection` says. Raises `SandboxError`."""
+        self.kernel_ended = asyncio.get_running_loop().create_future()
+        command = {"do": "kernel", "connection": dict(connection), "folder": folder}
+        inside = await self._answer("kernel", command, START_TIMEOUT_S)
+        if inside is None:
+            raise self.not_started()
+        below = processes.descendants(self._launched.pid)
+        self._kernel = self._host_pid(inside[0], below)
+
+    def signal_kernel(self, number: signal.Signals) -> None:
+        self._send({"do": "signal", "signal": int(number)})
+
+    async def end_kernel(self) -> bool:
+        """End it and what it left behind but jobs; false if all must be ended for that."""
+        ended = await self._answer("ended", {"do": "end"}, _SOFT_END_S)
+        self._kernel = 0
+        return ended is not None
+
+    async def clear(self) -> bool:
+        """End all but the keeper, jobs included, and empty the home and the temporary folder; false
+        if that did not work."""
+        cleared = await self._answer("cleared", {"do": "clear"}, _CLEAR_S)
+        self._kernel = 0
+        return cleared == [0]
+
+    @property
+    def trusted(self) -> set[int]:
+        """Processes in the sandbox that run no agent code."""
+        return self._chain
+
+    def agents(self) -> list[processes.Process]:
+        """What agent code has started and still runs, kernel apart."""
+        return processes.agents_below(self._launched.pid, self._chain | {self._kernel})
+
+    def is_attached(self, process: processes.Process) -> bool:
+        """Is it a child of the kernel (a worker, say), not a background process of its own?"""
+        return process.parent == self._kernel
+
+    async def jobs(self) -> set[int]:
+        """Running jobs and all below them."""
+        roots = await self._answer("protected", {"do": "protect"}, _ANSWER_S) or []
+        below = processes.descendants(self._launched.pid)
+        found = {self._host_pid(root, below) for root in roots}
+        return found.union(*(processes.descendants(pid) for pid in found))
+
+    def ended_jobs(self) -> list[tuple[int, int]]:
+        """Numbers and exit codes of the jobs that have ended since the last time."""
+        ended, self._ended_jobs = self._ended_jobs, []
+        return ended
+
+    def not_started(self, why: str | None = None) -> SandboxError:
+        """Why a start came to nothing."""
+        if why is None:
+            why = self.gone.result() if self.gone.done() else f"no reply in {START_TIMEOUT_S:.0f} s"
+        said, _ = self._reader.take()
+        said = said.strip()[-2000:] or "nothing"
+        return SandboxError(f"the kernel did not start: {why}. It wrote: {said}")
+
+    async def close(self) -> None:
+        """End everything in the sandbox and wait until it is gone."""
+        await self._cleanup.aclose()
+        self.gone.cancel()
+        self.kernel_ended.cancel()
+
+    # ------------------------------------------------------------------------- its parts
+
+    def _host_pid(self, inside: int, among: Any) -> int:
+        """A process by the id that it has in the sandbox; 0 if it has ended."""
+        described = (processes.describe(pid) for pid in reversed(list(among)))
+        return next((p.pid for p in described if p and p.pid_inside == inside), 0)
+
+    async def _answer(
+        self, word: str, command: dict[str, Any] | None, timeout_s: float
+    ) -> list[int] | None:
+        """The numbers of the report that begins with `word`; `None` if there is none in time."""
+        answer = self._answers[word] = asyncio.get_running_loop().create_future()
+        if command is not None:
+            self._send(command)
+        await first_of(answer, self.gone, timeout_s=timeout_s)
+        return answer.result() if answer.done() else None
+
+    def _send(self, command: dict[str, Any]) -> None:
+        self._launched.send(json.dumps(command).encode() + b"\n")
+
+    async def _listen(self) -> None:
+        async for line in self._launched.reports():
+            if found := _REPORT.fullmatch(line):
+                self._take(found[1].decode(), [int(number) for number in found[2].split()])
+        self._end("it lost its supervisor")
+
+    def _take(self, word: str, values: list[int]) -> None:
+        match word, values:
+            case "exit", [code] if abs(code) <= _LARGEST_CODE:
+                _set(self.kernel_ended, self._explain(code))
+            case "gone", [code]:
+                self._end(f"its keeper ended: {self._explain(code)}")
+            case "job", [number, code]:
+                self._ended_jobs.append((number, code))
+            case _ if (answer := self._answers.get(word)) and not answer.done():
+                answer.set_result(values)
+
+    def _end(self, why: str) -> None:
+        _set(self.gone, why)
+        _set(self.kernel_ended, why)
+
+
+def _set(future: asyncio.Future[str], value: str) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

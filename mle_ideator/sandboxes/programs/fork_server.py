@@ -1,0 +1,80 @@
+"""A process with the heavy modules imported, of which supervisors and their keepers are forks.
+
+    python start.py fork_server MODULE...     with a socket (SOCK_SEQPACKET) as standard input
+
+It belongs to the runtime and runs no agent code. Its first message says that it is ready, or why
+not: a fork has only the thread that forked, so there must be no other. Then each request is a
+specification (`supervisor`, `keeper`) with three descriptors: lifeline, reports, output. The answer
+carries the pid, and a pidfd, of the fork.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from . import keeper, preloading, supervisor, system
+from .kernel import Prepared
+from .walls import enter
+
+_LONGEST = 256 * 1024
+
+
+def main(modules: list[str]) -> Callable[[], Any] | int:
+    system.prctl(system.PR_SET_DUMPABLE, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.chdir("/")
+    runtime = socket.socket(fileno=os.dup(0))
+    lacking = preloading.preload(modules)
+    prepared = Prepared()
+    threads = preloading.threads()
+    runtime.send(json.dumps({"lacking": lacking, "threads": threads}).encode())
+    gc.collect()
+    gc.freeze()  # so that no fork copies pages for looking through them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the runtime has a pidfd of each
+    while True:
+        said, descriptors, _, _ = socket.recv_fds(runtime, _LONGEST, 3)
+        if not said:
+            return 0
+        pid = os.fork()
+        if pid == 0:
+            runtime.close()
+            return _supervisor(json.loads(said), descriptors, prepared)
+        watched = os.pidfd_open(pid)
+        socket.send_fds(runtime, [str(pid).encode()], [watched])
+        for descriptor in (watched, *descriptors):
+            os.close(descriptor)
+
+
+def _supervisor(
+    spec: dict[str, Any], descriptors: list[int], prepared: Prepared
+) -> Callable[[], Any]:
+    """In the fork: become what `python start.py supervisor` is, around a keeper that is a fork."""
+    system.usual_signals()
+    os.setsid()
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    system.overwrite_variable(spec["mark"], spec["environment"][spec["mark"]])
+    os.environ.clear()
+    os.environ.update(spec["environment"])
+    os.chdir(spec["cwd"])
+    assert threading.active_count() == 1  # noqa: S101 the runtime has seen to it
+    return lambda: supervisor.supervise(spec, lambda commands: _keeper(spec, commands, prepared))
+
+
+def _keeper(spec: dict[str, Any], commands: int, prepared: Prepared) -> Callable[[], Any]:
+    reports = os.dup(supervisor.REPORTS)
+    os.dup2(supervisor.OUTPUT, 1)
+
+    def keep() -> Any:
+        return keeper.keep(spec["keeper"], commands, reports, prepared)
+
+    walls = spec["walls"]
+    return enter(walls["options"], walls["cwd"], keep) if walls else keep

@@ -1,0 +1,32 @@
+"""Starts the program of this folder that the first argument names."""
+
+import sys
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+PACKAGE = "_mle_ideator"
+
+
+def load_package() -> None:
+    """This folder as a package, under a name that no library and no agent's file has."""
+    folder = Path(__file__).resolve().parent
+    spec = spec_from_file_location(
+        PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    assert spec is not None and spec.loader is not None  # noqa: S101 a file gives both
+    sys.modules[PACKAGE] = package = module_from_spec(spec)
+    spec.loader.exec_module(package)
+
+
+def run() -> int:
+    load_package()
+    task = import_module(f"{PACKAGE}.{sys.argv[1]}").main
+    result = task(sys.argv[2:])
+    while callable(result):
+        result = result()
+    return int(result or 0)
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,105 @@
+"""The ancestor of all that runs in a sandbox: outside its walls, it runs no agent code itself.
+
+    python -I -S start.py supervisor SPEC
+
+Standard input is its lifeline: what comes is handed on to the keeper, and when it closes (the
+sandbox ends, or the runtime was killed), everything below is killed until nothing is left. As the
+first process of a container it ends that, too. Being a *subreaper*, it stays the ancestor of
+processes that left their session or lost their parent. Standard output carries reports, a line
+each, its own `gone CODE` (the keeper's end; negative: the signal) and the keeper's. Standard error
+becomes the output of whatever it starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from . import system, trees
+
+LIFELINE, REPORTS, OUTPUT = 0, 1, 2
+Task = Callable[[], Any]
+
+
+def main(arguments: list[str]) -> Task | int:
+    """Started as a program: the keeper is another program, at the end of a command."""
+    spec = json.loads(arguments[0])
+    return supervise(spec, lambda commands: _become(spec, commands))
+
+
+def supervise(spec: dict[str, Any], start: Callable[[int], Task | None]) -> Task | int:
+    """Start the keeper and serve until the lifeline closes.
+
+    `start` gets the descriptor of the keeper's commands. It is called in a child, and returns what
+    that is to do, or nothing if it has become another program.
+    """
+    system.prctl(system.PR_SET_CHILD_SUBREAPER, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    wakeup = system.wake_on_child()
+    commands, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writing)
+        os.close(wakeup)
+        task: Task = _confined(spec, start, commands)
+        return task
+    os.close(commands)
+    os.set_blocking(writing, False)
+    if os.getpid() == 1:  # agent code in a container sees it, and runs as the same user
+        system.prctl(system.PR_SET_DUMPABLE, 0)
+    _serve(child, wakeup, writing)
+    trees.end_all()
+    return 0
+
+
+def _confined(spec: dict[str, Any], start: Callable[[int], Task | None], commands: int) -> Any:
+    """In the child: limits, then whatever it is to be."""
+    try:
+        system.usual_signals()
+        os.setsid()
+        system.leave_keys_behind()
+        system.prctl(system.PR_SET_PDEATHSIG, signal.SIGKILL)
+        if spec["no_new_privileges"]:
+            system.prctl(system.PR_SET_NO_NEW_PRIVS, 1)
+        system.join(spec["groups"])
+        system.set_limits(spec["rlimits"])
+        return start(commands)
+    except BaseException as error:
+        os.write(OUTPUT, f"{type(error).__name__}: {error}\n".encode())
+        os._exit(127)
+
+
+def _become(spec: dict[str, Any], commands: int) -> None:
+    """The keeper as a program: commands on its input, reports on 3, output where all goes."""
+    reports = os.dup(REPORTS)
+    os.dup2(commands, 0)
+    os.dup2(OUTPUT, 1)
+    os.dup2(reports, system.KEEPERS_REPORTS)
+    os.set_inheritable(system.KEEPERS_REPORTS, True)  # also if it was there already
+    command = spec["command"]
+    try:
+        os.execvp(command[0], command)  # noqa: S606 that is what it is for
+    except OSError as error:
+        raise OSError(f"{command[0]}: {error}") from error
+
+
+def _serve(child: int, wakeup: int, commands: int) -> None:
+    """Hand commands on and reap until the lifeline closes."""
+    while True:
+        ready, _, _ = select.select([LIFELINE, wakeup], [], [])
+        if wakeup in ready:
+            os.read(wakeup, 4096)
+            for pid, code in system.reap():
+                if pid == child:
+                    system.tell(REPORTS, f"gone {code}")
+        if LIFELINE in ready:
+            said = os.read(LIFELINE, 4096)
+            if not said:
+                return
+            with contextlib.suppress(OSError):  # it is gone, or does not listen
+                os.write(commands, said)
