@@ -171,6 +171,9 @@ class SandboxRequest(Value, frozen=True, kw_only=True):
     """Modules that are there at once; those that are not installed are left out."""
     snapshot: str | None = None
     """A folder that `Sandbox.snapshot` made: what the workspace, which must be empty, holds."""
+    keep: tuple[str, ...] | None = None
+    """With `snapshot`: names in the workspace that are to be there after the end, at least; without
+    it, all, which may take as long as copying them."""
 
 
 class SandboxFactory(Protocol):

@@ -43,6 +43,7 @@ async def all_checks() -> list[Check]:
             or "none works",
         ),
         *sandboxes,
+        _limits(),
         _tasks(),
         *(_extra(name) for name in _extras()),
         *(_key(name) for name in _KEYS),
@@ -75,14 +76,27 @@ async def _sandbox(name: str) -> Check:
             async with factory(
                 SandboxRequest(workspace=str(workspace), inputs=str(inputs))
             ) as sandbox:
-                ready = time.monotonic() - start
+                ready, cold = time.monotonic() - start, sandbox.info.cold_start
                 result = await sandbox.execute(Execute("python", "print(6 * 7)"), 30)
         except MleIdeatorError as error:
             return Check(name=f"sandbox {name}", works=False, found="broken", remedy=str(error))
     return Check(
         name=f"sandbox {name}",
         works=result.status == "ok" and result.text.strip() == "42",
-        found=f"a kernel is ready after {ready:.1f}s",
+        found=f"a kernel is ready after {ready:.1f}s" + (f", cold: {cold}" if cold else ""),
+    )
+
+
+def _limits() -> Check:
+    """How memory and the number of processes are held in the sandboxes of this machine."""
+    from mle_ideator.sandboxes.control_groups import why_not
+
+    reason = why_not()
+    return Check(
+        name="limits",
+        works=not reason,
+        found="the sandboxes only look at memory and processes" if reason else "control groups",
+        remedy=reason,
     )
 
 

@@ -14,6 +14,7 @@ from mle_ideator.sandboxes.accounts import write_accounts
 from mle_ideator.sandboxes.environment import environment, python_folders, user_packages
 from mle_ideator.sandboxes.kernel import KernelSandbox
 from mle_ideator.sandboxes.placement import PROGRAMS, Placement
+from mle_ideator.sandboxes.programs.calls import filter_code
 from mle_ideator.sandboxes.trees import make_usable
 
 _USER = 1000
@@ -103,6 +104,7 @@ class BubblewrapSandbox(KernelSandbox):
         """The options in a file: on the command line, agent code could read the host's paths."""
         options = self._private.path / "walls"
         options.write_bytes(b"\0".join(os.fsencode(word) for word in self._walls()) + b"\0")
+        options.with_name("walls.calls").write_bytes(filter_code())
         return options
 
     def _walls(self) -> list[str]:
@@ -114,6 +116,7 @@ class BubblewrapSandbox(KernelSandbox):
         return [
             *_NAMESPACES,
             *_no_nesting(),
+            *(("--seccomp", "5") if filter_code() else ()),  # else its own processes have none
             *_system_mounts(),
             *accounts,
             *("--bind", str(private.temporary), "/tmp"),  # noqa: S108
@@ -130,7 +133,7 @@ class BubblewrapSandbox(KernelSandbox):
         ]
 
 
-_START = 'exec bwrap --args 3 -- "$@" 3< "$0"'
+_START = 'exec bwrap --args 4 -- "$@" 4< "$0" 5< "$0.calls"'  # on 3, the keeper reports
 _NAMESPACES = (
     *("--unshare-all", "--unshare-user", "--uid", str(_USER), "--gid", str(_USER)),
     *("--die-with-parent", "--new-session", "--hostname", "sandbox", "--cap-drop", "ALL"),

@@ -75,12 +75,11 @@ class DockerSandbox(KernelSandbox):
         "processes: the code sees and reaches only its own; all end with it",
         "environment variables: none of the runtime's keys and tokens are passed on",
         "privileges: no capability, none can be gained; Docker's filter of system calls",
-        "limits: memory, processors, number of processes, time of a cell, size of a file, size of "
-        "the output, no core dumps",
+        "limits: memory, processors, number of processes, disk, time of a cell, size of a file, "
+        "size of the output, no core dumps",
     )
     does_not_cover = (
         "the Linux kernel: all share it, so a hole in it is a hole in the sandbox",
-        "disk: the workspace can fill it up",
         "the daemon: whoever may use it is as good as root on this machine (agent code may not)",
     )
     options: ClassVar[DockerOptions] = DockerOptions()
@@ -170,9 +169,9 @@ class DockerSandbox(KernelSandbox):
 
     # ------------------------------------------------------------------- for the engine
 
-    async def _restart_kernel(self) -> RunningKernel:
+    async def _restart(self) -> RunningKernel:
         await asyncio.to_thread(hand_over, self._workspace, self._user)  # what was put back
-        return await super()._restart_kernel()
+        return await super()._restart()
 
     async def _close(self) -> None:
         await super()._close()

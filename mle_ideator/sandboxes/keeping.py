@@ -6,13 +6,13 @@ import asyncio
 import json
 import re
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
 from mle_ideator.errors import SandboxError
 from mle_ideator.sandboxes import processes
-from mle_ideator.sandboxes.launching import Launched
+from mle_ideator.sandboxes.launching import Launched, ended_by
 from mle_ideator.sandboxes.placement import Placement
 from mle_ideator.sandboxes.reader import PipeReader
 from mle_ideator.waiting import first_of
@@ -27,15 +27,10 @@ _CLEAR_S = 10.0
 
 
 class Keeper:
-    """Starts kernels, one at a time, and ends them. `gone` is done once it is not there, with why.
+    """Starts kernels, one at a time, and ends them. `gone` is done, with why, once it is."""
 
-    `explain` puts an exit code in words.
-    """
-
-    def __init__(
-        self, launched: Launched, reader: PipeReader, explain: Callable[[int], str]
-    ) -> None:
-        self._launched, self._reader, self._explain = launched, reader, explain
+    def __init__(self, launched: Launched, reader: PipeReader) -> None:
+        self._launched, self._reader = launched, reader
         self._cleanup = AsyncExitStack()
         self._chain: set[int] = set()
         self._pid = 0
@@ -153,9 +148,9 @@ class Keeper:
     def _take(self, word: str, values: list[int]) -> None:
         match word, values:
             case "exit", [code] if abs(code) <= _LARGEST_CODE:
-                _set(self.kernel_ended, self._explain(code))
+                _set(self.kernel_ended, ended_by(code))
             case "gone", [code]:
-                self._end(f"its keeper ended: {self._explain(code)}")
+                self._end(f"its keeper ended: {ended_by(code)}")
             case "job", [number, code]:
                 self._ended_jobs.append((number, code))
             case _ if (answer := self._answers.get(word)) and not answer.done():

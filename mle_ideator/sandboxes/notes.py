@@ -10,7 +10,7 @@ from mle_ideator.sandboxes.processes import Process
 
 _SHOWN = 5
 _LONGEST = 500
-_BACKGROUND = "nohup python train.py > train.log 2>&1 &"
+_BACKGROUND = "job start python train.py"
 
 
 def exit_code(code: int) -> list[str]:
@@ -87,7 +87,7 @@ def timeout(duration_s: float, limit_s: float, kept: bool) -> str:
         f"stopped after {duration_s:.1f} s, the limit for this cell is {limit_s:.1f} s; "
         f"{state(kept)}. "
         "Shorten it (fewer rows, folds or iterations), or run it in the background "
-        f"(bash: `{_BACKGROUND}`) and look at its log in later cells."
+        f"(bash: `{_BACKGROUND}`, then `job tail`, `job wait`)."
     )
 
 

@@ -18,6 +18,7 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
+from typing import Any
 
 from mle_ideator.errors import SandboxError
 from mle_ideator.sandboxes import processes
@@ -33,6 +34,7 @@ _LONGEST = 64 * 1024
 _ONLY_HERE = {
     "HOME": "/",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "OPENBLAS_NUM_THREADS": "1",  # forks get theirs
     MARK: "0" * MARK_LENGTH,  # where forks write theirs
 }
 _servers: dict[tuple[object, ...], ForkServer] = {}
@@ -102,9 +104,9 @@ class ForkServer:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def fork(self, placement: Placement, descriptors: list[int]) -> tuple[int, int]:
+    def fork(self, spec: Mapping[str, Any], descriptors: list[int]) -> tuple[int, int]:
         """A supervisor with these as lifeline, reports and output: its pid, and a pidfd of it."""
-        request = json.dumps(placement.fork()).encode()
+        request = json.dumps(spec).encode()
         with self._turn:
             try:
                 self._socket.settimeout(_FORK_TIMEOUT_S)
@@ -156,7 +158,7 @@ class ForkedProcess:
 
     def _fork(self, placement: Placement, descriptors: list[int]) -> None:
         """In a thread. What was started is known to `end` even if the start was given up."""
-        self.pid, self._exit = self._server.fork(placement, descriptors)
+        self.pid, self._exit = self._server.fork(placement.fork(), descriptors)
 
     def send(self, command: bytes) -> None:
         with suppress(OSError):

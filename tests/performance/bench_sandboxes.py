@@ -213,7 +213,7 @@ async def compare_rollouts(
                     factory, snapshots[name], inputs, ROLLOUTS, count
                 )
                 ours.setdefault((name, count), []).append(seconds)
-    print(f"\n\n## {ROLLOUTS} rollouts from one snapshot of 200 MB: seconds, {rounds} rounds\n")
+    print(f"\n\n## {ROLLOUTS} rollouts from one snapshot of 200 MB: seconds, rounds: {rounds}\n")
     print("| | median | faster |\n|---|---|---|")
     print(f"| fresh process and full copy, one by one | {median(plain):.2f} | |")
     for (name, count), all_seconds in ours.items():
@@ -260,7 +260,7 @@ def main() -> None:
             steps = Path(folder, "steps")
             asyncio.run(scored_steps(factories, wanted.aideml, wanted.rounds, steps))
         if "rollouts" in wanted.part:
-            few = max(3, wanted.rounds // 5)
+            few = max(1, wanted.rounds // 5)
             apart = Path(folder, "rollouts")
             asyncio.run(compare_rollouts(factories, wanted.at_once, few, apart))
 

@@ -81,7 +81,7 @@ def one_by_one(workspace: Path, inputs: Path, count: int) -> float:
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
             copy = Path(folder, "workspace")
-            shutil.copytree(workspace, copy)
+            shutil.copytree(workspace, copy, ignore=shutil.ignore_patterns("input"))
             (copy / "input").symlink_to(inputs)
             done = subprocess.run(
                 [sys.executable, "solution.py"], cwd=copy, capture_output=True, text=True

@@ -9,6 +9,7 @@ import pytest
 from mle_ideator.errors import UsageError
 from mle_ideator.sandboxes import choose_sandbox
 from mle_ideator.sandboxes.daemon import _gpus
+from mle_ideator.sandboxes.docker import DockerSandbox
 
 
 def test_an_image_and_options_are_the_sandboxes():
@@ -53,3 +54,22 @@ def test_a_missing_package_is_said_with_the_command(monkeypatch):
 )
 def test_gpus_are_asked_for_by_number_or_id(wanted, asked):
     assert _gpus(wanted).items() >= asked.items()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "own", "given"),
+    [
+        (None, None, ""),
+        (None, "0", ""),
+        ("", None, ""),
+        ("all", None, "all"),
+        ("all", "2,3", "2,3"),
+        ("2", "2,3", "2"),
+        ("0,1", None, "0,1"),
+    ],
+)
+def test_a_container_gets_the_gpus_of_the_request(make_request, monkeypatch, wanted, own, given):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if own is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", own)
+    assert DockerSandbox(make_request(gpus=wanted))._gpus() == given

@@ -318,6 +318,18 @@ async def test_a_container_lasts_for_all_kernels_of_its_sandbox(make_request):
     assert containers(name) == []
 
 
+async def test_a_kernel_ends_while_packages_are_imported(make_request):
+    async with DockerSandbox(make_request(preload=("torch",))) as sandbox:  # takes seconds
+        name = f"name=mle-ideator-{sandbox._private.mark}"
+        before = containers(name)
+        died = await sandbox.execute(Execute("python", "import os; os._exit(3)"), 30)
+        assert died.status == "died"
+        assert "exit code 3" in died.note
+        code = "import sys; print('torch' in sys.modules)"
+        assert (await sandbox.execute(Execute("python", code), 30)).text == "True\n"
+        assert containers(name) == before
+
+
 async def test_a_container_whose_keeper_was_ended_is_replaced(make_request):
     async with DockerSandbox(make_request(preload=())) as sandbox:
         name = f"name=mle-ideator-{sandbox._private.mark}"
@@ -338,7 +350,7 @@ async def test_twenty_sandboxes_leave_nothing(make_request):
     before, files = containers(own), len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     for _ in range(20):
         async with DockerSandbox(make_request(preload=())) as sandbox:
-            path, pid = sandbox._private.path, sandbox._keeper._launched.pid
+            path, pid = sandbox._private.path, sandbox._interior.keeper._launched.pid
             assert (await sandbox.execute(Execute("python", "print(1)"), 30)).text == "1\n"
         assert not path.exists()
         assert not Path(f"/proc/{pid}").exists()

@@ -59,7 +59,7 @@ async def test_codes_without_a_name_are_told(box, signal):
     assert execution.status == "error"
     assert f"{abs(signal)}" in execution.note
     assert (await box.python("1")).status == "error"
-    await box.sandbox._drop_kernel()
+    await box.sandbox._interior.drop_kernel()
 
 
 async def test_an_error_that_is_named_like_a_reply_is_an_error(box):

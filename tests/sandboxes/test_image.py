@@ -42,6 +42,21 @@ async def test_a_built_image_works(built, make_request):
 
 
 @needs_docker
+async def test_a_built_image_need_not_compile_anything(built, make_request):
+    async with choose_sandbox(f"docker:{built}")[1](make_request()) as sandbox:
+        code = """
+import sys
+from importlib.util import cache_from_source
+from pathlib import Path
+files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+files = [file for file in files if file.endswith(".py") and not file.startswith("/run/")]
+print(len(files) > 300, [file for file in files if not Path(cache_from_source(file)).exists()])
+"""
+        execution = await sandbox.execute(Execute("python", code), 60)
+    assert execution.text == "True []\n"
+
+
+@needs_docker
 def test_a_build_that_fails_is_said_in_one_line(tmp_path, capfd):
     file = tmp_path / "requirements.txt"
     file.write_text("no-such-package-anywhere==99\n")

@@ -78,8 +78,16 @@ def seen(folder: Path, way: str) -> dict[str, object]:
     }
 
 
+def some_always() -> list[object]:
+    """All of them take minutes."""
+    return [
+        pytest.param(case, id=case.name, marks=[pytest.mark.slow] if number % 5 else [])
+        for number, case in enumerate(ALL)
+    ]
+
+
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", some_always())
 async def test_a_warm_run_is_like_a_new_process(local, case, tmp_path_factory):
     folder = local[1] / f"at{ALL.index(case)}"
     folder.mkdir()
@@ -89,3 +97,71 @@ async def test_a_warm_run_is_like_a_new_process(local, case, tmp_path_factory):
     assert seen(folder, "warm") == seen(folder, "cold")
     if case.warm is not None:
         assert (folder / "probed").read_text() == ("warm" if case.warm else "cold")
+
+
+DRAWN = """
+import random, tempfile, uuid, secrets, multiprocessing, os
+import numpy as np
+print(random.random(), np.random.rand(), np.random.default_rng().random(), uuid.uuid4(), uuid.uuid1())
+print(secrets.token_hex(), next(tempfile._get_candidate_names()), id(object()) and os.urandom(4))
+print(multiprocessing.current_process().authkey[:])
+"""
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_nothing_drawn_at_random_is_drawn_twice(box):
+    (box.workspace / "draw.py").write_text(DRAWN)
+    first, second = [(await box.bash("python draw.py")).text.split() for _ in range(2)]
+    assert len(first) > 7
+    assert not set(first) & set(second)
+
+
+OWN = """
+import re
+import numpy, pandas, lightgbm, sklearn
+held = open("/proc/self/smaps_rollup").read()
+print(sum(int(n) for n in re.findall(r"Private_(?:Clean|Dirty): +([0-9]+)", held)) // 1024)
+"""
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_run_holds_little_memory_of_its_own(box):
+    """In MiB, with the libraries imported."""
+    (box.workspace / "own.py").write_text(OWN)
+    assert int((await box.bash("python own.py")).text) <= 100
+
+
+SLEEPER = """
+import sys, time
+print("warm" if "lightgbm" in sys.modules else "cold", flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("language", ["bash", "python"])
+async def test_the_time_limit_of_a_cell_interrupts_its_run(box, language):
+    (box.workspace / "sleeper.py").write_text(SLEEPER)
+    if language == "bash":
+        execution = await box.bash("python sleeper.py", 2)
+    else:
+        execution = await box.python("!python sleeper.py", 2)
+    assert execution.status == "timeout"
+    assert execution.text.split()[:2] == ["warm", "interrupted"]
+    assert "variables are kept" in execution.note
+    assert "sleeper" not in (await box.bash("ps ax || true")).text
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_a_run_leaves_running_is_seen_and_ends_with_the_kernel(box):
+    (box.workspace / "leaves.py").write_text(
+        "import subprocess; subprocess.Popen(['sleep', '661'], start_new_session=True)"
+    )
+    execution = await box.bash("python leaves.py")
+    assert "still running in the background: pid" in execution.note
+    assert "sleep 661" in execution.note
+    assert (await box.python("import os; os._exit(1)")).status == "died"
+    assert "sleep 661" not in (await box.bash("true")).note

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-PROBE = "import sys; open({path!r}, 'w').write('warm' if 'lightgbm' in sys.modules else 'cold')\n"
+PROBE = "#!/usr/bin/env python\nimport sys; open({path!r}, 'w').write('warm' if 'lightgbm' in sys.modules else 'cold')\n"
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ LIBRARIES = [
             f"models with {threads} threads",
             "import numpy as np, lightgbm as lgb, warnings\nfrom sklearn.ensemble import RandomForestClassifier\nfrom sklearn.linear_model import Ridge, LogisticRegression\nfrom sklearn.decomposition import PCA\n"
             "r = np.random.default_rng(0); x = r.normal(size=(400, 20)); y = (x[:, 0] + r.normal(size=400) > 0).astype(int)\n"
-            f"for m in (RandomForestClassifier(20, random_state=0, n_jobs={threads}), LogisticRegression(), lgb.LGBMClassifier(n_estimators=20, n_jobs={threads}, seed=1, deterministic=True)):\n"
+            f"for m in (RandomForestClassifier(20, random_state=0, n_jobs={threads}), LogisticRegression(), lgb.LGBMClassifier(n_estimators=20, n_jobs={threads}, seed=1, deterministic=True, verbose=-1)):\n"
             "    print(m.fit(x, y).predict_proba(x).tobytes().hex()[-400:])\n"
             "print(PCA(3, random_state=0).fit_transform(x).tobytes().hex()[-400:], Ridge().fit(x, y).coef_.tobytes().hex())",
         )

@@ -15,13 +15,12 @@ import json
 import os
 import signal
 import socket
-import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import keeper, preloading, supervisor, system
+from . import keeper, plain_kernel, preloading, supervisor, system
 from .kernel import Prepared
-from .walls import enter
+from .walls import Walls
 
 _LONGEST = 256 * 1024
 
@@ -45,7 +44,10 @@ def main(modules: list[str]) -> Callable[[], Any] | int:
         pid = os.fork()
         if pid == 0:
             runtime.close()
-            return _supervisor(json.loads(said), descriptors, prepared)
+            spec = json.loads(said)
+            if "plain_kernel" in spec:
+                return plain_kernel.become(spec, descriptors)
+            return _supervisor(spec, descriptors, prepared)
         watched = os.pidfd_open(pid)
         socket.send_fds(runtime, [str(pid).encode()], [watched])
         for descriptor in (watched, *descriptors):
@@ -65,16 +67,15 @@ def _supervisor(
     os.environ.clear()
     os.environ.update(spec["environment"])
     os.chdir(spec["cwd"])
-    assert threading.active_count() == 1  # noqa: S101 the runtime has seen to it
-    return lambda: supervisor.supervise(spec, lambda commands: _keeper(spec, commands, prepared))
+    walls = Walls(spec["walls"]["options"]) if spec["walls"] else None
 
+    def start(commands: int) -> Callable[[], Any]:
+        reports = os.dup(supervisor.REPORTS)
+        os.dup2(supervisor.OUTPUT, 1)
 
-def _keeper(spec: dict[str, Any], commands: int, prepared: Prepared) -> Callable[[], Any]:
-    reports = os.dup(supervisor.REPORTS)
-    os.dup2(supervisor.OUTPUT, 1)
+        def keep() -> Any:
+            return keeper.keep(spec["keeper"], commands, reports, prepared)
 
-    def keep() -> Any:
-        return keeper.keep(spec["keeper"], commands, reports, prepared)
+        return walls.enter(spec["walls"]["cwd"], keep) if walls else keep
 
-    walls = spec["walls"]
-    return enter(walls["options"], walls["cwd"], keep) if walls else keep
+    return lambda: supervisor.supervise(spec, start)

@@ -1,10 +1,10 @@
 """`job`: background jobs, as agent code calls it. They outlive the cell, not the session.
 
-    job start COMMAND ...              prints the job's number and where its output goes
-    job list                           all jobs, with how long they run or how they ended
-    job tail NUMBER [LINES]            the last lines of its output (20)
-    job wait NUMBER [SECONDS]          until it has ended, or the time is up (exit code 124)
-    job kill NUMBER                    end it and all that it has started
+job start COMMAND ...              prints the job's number and where its output goes
+job list                           all jobs, with how long they run or how they ended
+job tail NUMBER [LINES]            the last lines of its output (20)
+job wait NUMBER [SECONDS]          until it has ended, or the time is up (exit code 124)
+job kill NUMBER                    end it and all that it has started
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 import signal
 import socket
 import sys
+import time
 from typing import Any
 
 from .client import ADDRESS, LONGEST
@@ -25,10 +26,11 @@ _SHORTEST_S = 0.01
 _TIME_IS_UP = 124
 _WRONG_USE = 2
 _MOST_READ = 1 << 20
+_MOST_TRIES, _PAUSE_S = 100, 0.05
 _OF_A_SHELL = re.compile(r"[\s|&;<>()$`]")
 
 
-class _Refused(Exception):  # noqa: N818 not an error of this program
+class _Refused(Exception):
     """What the user is told, and the exit code."""
 
     def __init__(self, why: str, code: int = 1) -> None:
@@ -167,7 +169,7 @@ def _answer(request: dict[str, Any], seconds: float | None) -> Any:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as keeper:
         try:
             keeper.settimeout(_ANSWER_S)
-            keeper.connect(os.environ[ADDRESS])
+            _connect(keeper, os.environ[ADDRESS])
             keeper.send(said)
             keeper.settimeout(None if seconds is None else max(seconds, _SHORTEST_S))
             answer = keeper.recv(LONGEST)
@@ -180,3 +182,13 @@ def _answer(request: dict[str, Any], seconds: float | None) -> Any:
     if not answer:
         raise _Refused("the keeper of this sandbox gave no answer")
     return json.loads(answer)
+
+
+def _connect(keeper: socket.socket, address: str) -> None:
+    """With a time limit, a full queue is an error at once."""
+    for _ in range(_MOST_TRIES):
+        try:
+            return keeper.connect(address)
+        except BlockingIOError:
+            time.sleep(_PAUSE_S)
+    raise TimeoutError

@@ -7,7 +7,7 @@ Commands, a JSON object a line, come from the runtime: `{"do": "kernel", ...}` s
 left behind, but for background jobs, `{"do": "protect"}` asks for these, `{"do": "clear"}` ends all
 and empties the home and the temporary folder. Reports: `ready PID`, `kernel PID`, `exit CODE`,
 `ended`, `protected PID ...`, `cleared CODE`, `job NUMBER CODE`.
-Agent code asks for scripts and jobs at the socket `keeper` in its folder. It can not look into the
+Agent code asks for scripts and jobs at a socket in its folder. It can not look into the
 keeper (which is not *dumpable*), but may end it: then the runtime starts everything anew.
 """
 
@@ -86,7 +86,7 @@ class Keeper:
                     gc.freeze()
 
     def _preload(self, module: str) -> None:
-        """An import may take seconds. Ends are reported meanwhile, and what needs no fork is done."""
+        """Takes up to seconds. Ends are reported meanwhile, and what needs no fork is done."""
         flags = fcntl.fcntl(self._commands, fcntl.F_GETFL)
         fcntl.fcntl(self._commands, fcntl.F_SETOWN, os.getpid())
         on_child = signal.signal(signal.SIGCHLD, lambda *_: self._note_ended(system.reap()))
@@ -177,6 +177,7 @@ class Keeper:
 
     def _clear(self) -> None:
         self._note_ended(trees.end_all())
+        self._requests.forget_jobs()
         child = os.fork()
         if child == 0:
             os._exit(folders.empty(os.environ["HOME"], os.environ["TMPDIR"]))

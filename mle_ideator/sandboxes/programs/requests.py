@@ -22,8 +22,8 @@ from . import system, trees
 from .client import ADDRESS, LONGEST, RUNNING
 from .script import Script
 
-SOCKET = "keeper"
 _MOST_CONNECTIONS = 200
+_LONGEST_QUEUE = 1000
 _MOST_JOBS = 100
 _KEPT_ENDED_JOBS = 100
 _MOST_TRIED = 1000
@@ -72,12 +72,11 @@ class Requests:
         self._job_ended = job_ended
         self._jobs: dict[int, Job] = {}
         self._connections: dict[int, Connection] = {}
-        path = os.path.join(folder, SOCKET)  # noqa: PTH118
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)  # noqa: PTH108
+        # under a name that agent code could not take before
+        self.path = path = os.path.join(folder, f"keeper-{os.urandom(4).hex()}")  # noqa: PTH118
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(path)
-        self._listener.listen(_MOST_CONNECTIONS)
+        self._listener.listen(_LONGEST_QUEUE)
         self._listener.setblocking(False)
         os.environ[ADDRESS] = path
 
@@ -131,6 +130,10 @@ class Requests:
                 self._answer(connection, f"exit {code}")
             elif connection.waits_for and self._jobs[connection.waits_for].code is not None:
                 self._answer(connection, self._jobs[connection.waits_for].told())
+
+    def forget_jobs(self) -> None:
+        """They have all ended, and their logs go."""
+        self._jobs.clear()
 
     def forget(self) -> None:
         """In a fork: none of this is its own."""

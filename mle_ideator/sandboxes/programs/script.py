@@ -149,8 +149,9 @@ def _stream(number: int) -> io.TextIOWrapper:
     old = (sys.__stdin__, sys.__stdout__, sys.__stderr__)[number]
     assert old is not None  # noqa: S101 the keeper has all three
     name, mode = (("<stdin>", "r"), ("<stdout>", "w"), ("<stderr>", "w"))[number]
-    at_once = mode == "w" and old.write_through
-    buffer = open(number, f"{mode}b", buffering=0 if at_once else -1, closefd=False)  # noqa: SIM115
+    at_once = old.write_through
+    buffering = 0 if at_once and mode == "w" else -1
+    buffer = open(number, f"{mode}b", buffering, closefd=False)  # noqa: SIM115
     raw = getattr(buffer, "raw", buffer)
     by_line = not at_once and (number == 2 or raw.isatty())
     stream = io.TextIOWrapper(buffer, old.encoding, old.errors, "\n", by_line, at_once)
@@ -192,12 +193,8 @@ def _run(path: str) -> int:
     except SystemExit as end:
         return _exit_code(end)
     except BaseException as error:
-        sys.last_type, sys.last_value = type(error), error
-        sys.last_traceback = _own(error.__traceback__)
-        interrupted = isinstance(error, KeyboardInterrupt)
-        return _report(error.with_traceback(sys.last_traceback)) or (
-            -signal.SIGINT if interrupted else 1
-        )
+        uncaught = error
+    return _report(uncaught.with_traceback(_own(uncaught.__traceback__)))
 
 
 def _own(frames: TracebackType | None) -> TracebackType | None:
@@ -208,17 +205,20 @@ def _own(frames: TracebackType | None) -> TracebackType | None:
 
 
 def _report(error: BaseException) -> int:
-    """As Python does; an exit code if the script's own hook wants to end with one."""
+    """As Python does; the exit code, which the script's own hook may choose."""
+    frames = error.__traceback__
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, frames
     try:
-        sys.excepthook(type(error), error, error.__traceback__)
+        sys.excepthook(type(error), error, frames)
     except SystemExit as end:
         return _exit_code(end)
     except BaseException as second:
         print("Error in sys.excepthook:", file=sys.stderr)
-        sys.__excepthook__(type(second), second, _own(second.__traceback__))
+        own = second.with_traceback(_own(second.__traceback__))
+        sys.__excepthook__(type(own), own, own.__traceback__)
         print("\nOriginal exception was:", file=sys.stderr)
-        sys.__excepthook__(type(error), error, error.__traceback__)
-    return 0
+        sys.__excepthook__(type(error), error, frames)
+    return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
 
 
 def _exit_code(end: SystemExit) -> int:
@@ -276,6 +276,8 @@ def _take_apart(before: set[str]) -> None:
 
     So files that were left open are written, and `__del__` finds what it needs where it can.
     """
+    if gc.isenabled():
+        gc.collect()  # also puts what is left into an order in which files can be closed
     sys.last_type = sys.last_value = sys.last_traceback = None
     new = [(name, ref(module)) for name, module in sys.modules.items() if _is_new(name, before)]
     for name, _ in new:

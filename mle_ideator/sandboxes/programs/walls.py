@@ -23,62 +23,66 @@ _NAMESPACES = (
     | 0x20000000  # processes
     | 0x40000000  # network
 )
-_OPTIONS, _INFO = 3, 4
+_OPTIONS, _INFO, _FILTER = 3, 4, 5
 _WAITS = ("/bin/sh", "-c", "echo; read -r _")
 _CLEAR = 10
 """Descriptors from here on are in nobody's way."""
 
 
-def enter(options: str, cwd: str, then: Callable[[], Any]) -> Callable[[], Any]:
-    """Make walls with bubblewrap's options, in a file, and go inside; there, `then` is to be done.
+class Walls:
+    """Begins to make walls with bubblewrap's options, in a file; they end with this process.
 
-    This process stays outside and ends as the one inside does. Raises `OSError`.
+    A second file, `OPTIONS.calls`, is the filter of system calls that the options refer to.
     """
-    waiting, held = os.pipe()
-    target = os.pidfd_open(_built(options, waiting))
-    os.close(waiting)
-    system.setns(target, _NAMESPACES)
-    os.close(target)
-    inside = os.fork()  # only children live among the processes inside
-    if inside:
-        return lambda: _relay(inside)
-    os.close(held)
-    os.setsid()
-    system.drop_privileges()
-    os.chdir(cwd)
-    return then
 
-
-def _built(options: str, waiting: int) -> int:
-    """Returns the first process inside, once all is mounted; it ends when `waiting` does."""
-    (ready, says_ready), (info, says_info) = os.pipe(), os.pipe()
-    if os.fork() == 0:
-        _become_bubblewrap(options, waiting, says_ready, says_info)
-    os.close(says_ready)
-    os.close(says_info)
-    with os.fdopen(info, "rb") as told, os.fdopen(ready, "rb") as signs:
-        if not signs.read(1):
-            raise OSError("bwrap failed")
-        first: int = json.load(told)["child-pid"]
-    return first
-
-
-def _become_bubblewrap(options: str, waiting: int, ready: int, info: int) -> None:
-    try:
-        opened = os.open(options, os.O_RDONLY)
-        moved = [
-            fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _CLEAR) for fd in (waiting, ready, opened, info)
-        ]
-        for number, descriptor in zip((0, 1, _OPTIONS, _INFO), moved, strict=True):
-            os.dup2(descriptor, number)
+    def __init__(self, options: str) -> None:
+        opened = _clear(os.open(options, os.O_RDONLY))
+        calls = _clear(os.open(f"{options}.calls", os.O_RDONLY))
+        waiting, self._held = map(_clear, os.pipe())
+        self._ready, says_ready = map(_clear, os.pipe())
+        self._info, says_info = map(_clear, os.pipe())
+        given = {0: waiting, 1: says_ready, _OPTIONS: opened, _INFO: says_info, _FILTER: calls}
         words = ("bwrap", "--args", str(_OPTIONS), "--info-fd", str(_INFO), "--", *_WAITS)
-        os.execvp(words[0], words)  # noqa: S606 that is what it is for
-    finally:
-        os._exit(127)
+        moves = [(os.POSIX_SPAWN_DUP2, here, there) for there, here in given.items()]
+        os.posix_spawnp(words[0], words, os.environ, file_actions=moves)
+        for descriptor in given.values():
+            os.close(descriptor)
+
+    def enter(self, cwd: str, then: Callable[[], Any]) -> Callable[[], Any]:
+        """Go inside; there, `then` is to be done. Raises `OSError`.
+
+        The process that calls this, a fork of the one that made them, stays outside and ends as the
+        one inside does.
+        """
+        target = os.pidfd_open(self._first())
+        system.setns(target, _NAMESPACES)
+        os.close(target)
+        os.close(self._held)
+        inside = os.fork()  # only children live among the processes inside
+        if inside:
+            return lambda: _relay(inside)
+        os.setsid()
+        system.drop_privileges()
+        os.chdir(cwd)
+        return then
+
+    def _first(self) -> int:
+        """The first process inside, once all is mounted."""
+        with os.fdopen(self._info, "rb") as told, os.fdopen(self._ready, "rb") as signs:
+            if not signs.read(1):
+                raise OSError("bwrap failed")
+            first: int = json.load(told)["child-pid"]
+        return first
+
+
+def _clear(descriptor: int) -> int:
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _CLEAR)
+    os.close(descriptor)
+    return moved
 
 
 def _relay(pid: int) -> int:
     """A signal as wrappers give it: 128 + number."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    os._exit(code if code >= 0 else 128 - code)
+    return code if code >= 0 else 128 - code

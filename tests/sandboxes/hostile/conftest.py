@@ -117,11 +117,6 @@ async def ground(
     factory: SandboxFactory, make_request: Callable[..., SandboxRequest]
 ) -> AsyncIterator[Ground]:
     """Nothing of it may be left at the end: no process, no descriptor."""
-    options = getattr(factory, "Options", None)
-    if options is not None and "processes" in options.__struct_fields__:
-        factory = factory.configured(  # type: ignore[attr-defined]
-            None, options(memory_gib=LIMITS.memory_gib, processes=150, temporary_gib=0.25)
-        )
     here = psutil.Process()
     ground = Ground(factory, make_request(limits=LIMITS))
     try:
