@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from mle_ideator.errors import MleIdeatorError
-from mle_ideator.protocols import SandboxRequest
+from mle_ideator.protocols import SandboxFactory, SandboxRequest
 from mle_ideator.registry import find, registered
 from mle_ideator.types import Execute, Value
 
@@ -62,29 +62,31 @@ def _python() -> Check:
 
 
 async def _sandbox(name: str) -> Check:
-    """Start a kernel, run a cell, and end it."""
+    """Start a kernel, run a cell, and end it; twice, as the first start imports the libraries."""
     factory, _ = find("sandboxes", name)
     reason = factory.unavailable()
     if reason:
         return Check(name=f"sandbox {name}", works=False, found="not usable", remedy=reason)
+    try:
+        await _opened(factory)
+        works, found = await _opened(factory)
+    except MleIdeatorError as error:
+        return Check(name=f"sandbox {name}", works=False, found="broken", remedy=str(error))
+    return Check(name=f"sandbox {name}", works=works, found=found)
+
+
+async def _opened(factory: SandboxFactory) -> tuple[bool, str]:
+    """Did a cell work, and how long the start took."""
     with tempfile.TemporaryDirectory() as folder:
         workspace, inputs = Path(folder, "workspace"), Path(folder, "inputs")
-        workspace.mkdir()
         inputs.mkdir()
         start = time.monotonic()
-        try:
-            async with factory(
-                SandboxRequest(workspace=str(workspace), inputs=str(inputs))
-            ) as sandbox:
-                ready, cold = time.monotonic() - start, sandbox.info.cold_start
-                result = await sandbox.execute(Execute("python", "print(6 * 7)"), 30)
-        except MleIdeatorError as error:
-            return Check(name=f"sandbox {name}", works=False, found="broken", remedy=str(error))
-    return Check(
-        name=f"sandbox {name}",
-        works=result.status == "ok" and result.text.strip() == "42",
-        found=f"a kernel is ready after {ready:.1f}s" + (f", cold: {cold}" if cold else ""),
-    )
+        request = SandboxRequest(workspace=str(workspace), inputs=str(inputs))
+        async with factory(request) as sandbox:
+            ready, cold = time.monotonic() - start, sandbox.info.cold_start
+            result = await sandbox.execute(Execute("python", "print(6 * 7)"), 30)
+    works = result.status == "ok" and result.text.strip() == "42"
+    return works, f"a kernel is ready after {ready:.2f}s" + (f", cold: {cold}" if cold else "")
 
 
 def _limits() -> Check:

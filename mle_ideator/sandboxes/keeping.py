@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -27,10 +27,15 @@ _CLEAR_S = 10.0
 
 
 class Keeper:
-    """Starts kernels, one at a time, and ends them. `gone` is done, with why, once it is."""
+    """Starts kernels, one at a time, and ends them. `gone` is done, with why, once it is.
 
-    def __init__(self, launched: Launched, reader: PipeReader) -> None:
-        self._launched, self._reader = launched, reader
+    `kill` ends all in the sandbox at once, where there is such a means. It blocks.
+    """
+
+    def __init__(
+        self, launched: Launched, reader: PipeReader, kill: Callable[[], None] | None = None
+    ) -> None:
+        self._launched, self._reader, self._kill = launched, reader, kill
         self._cleanup = AsyncExitStack()
         self._chain: set[int] = set()
         self._pid = 0
@@ -45,6 +50,8 @@ class Keeper:
         """Start it. Raises `SandboxError` with what was written meanwhile."""
         self.folder = placement.seen_as
         self._cleanup.push_async_callback(self._launched.end)
+        if self._kill is not None:  # a supervisor may be too slow for a fork bomb
+            self._cleanup.push_async_callback(asyncio.to_thread, self._kill)
         await self._launched.start(placement, self._reader.writing_end)
         listening = asyncio.create_task(self._listen())
         self._cleanup.push_async_callback(_cancelled, listening)

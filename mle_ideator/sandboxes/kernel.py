@@ -214,11 +214,11 @@ class KernelSandbox(ABC):
             yield
 
     async def _start_keeper(self, interior: Interior) -> None:
-        placement = self._place()
-        if not self._private.commands.exists():
-            put_commands(self._private.commands, placement.python, placement.programs)
+        placement = self._placement = self._place()
+        put_commands(self._private.commands, placement.python, placement.programs)
         launched = await finish(asyncio.to_thread(self._launch, placement))
-        interior.keeper = keeper = Keeper(launched, self._reader)
+        kill = self._group.kill if self._group else None
+        interior.keeper = keeper = Keeper(launched, self._reader, kill)
         await keeper.start(placement)
         watch = Watch(
             self._request.limits,
@@ -235,6 +235,8 @@ class KernelSandbox(ABC):
         try:
             self._private.make_usable()
             make_usable(self._workspace)
+            placement = self._placement
+            put_commands(self._private.commands, placement.python, placement.programs)
         except OSError as error:
             raise SandboxError(str(error)) from error
         self._mend_inputs()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import json
+import logging
 import os
 import signal
 import socket
@@ -26,6 +27,8 @@ from mle_ideator.sandboxes.environment import MARK, MARK_LENGTH, OF_ONE_SANDBOX
 from mle_ideator.sandboxes.launching import END_TIMEOUT_S
 from mle_ideator.sandboxes.placement import PROGRAMS, Placement, own_libraries_only
 from mle_ideator.waiting import finish
+
+_log = logging.getLogger(__name__)
 
 _READY_TIMEOUT_S = 120.0
 _FORK_TIMEOUT_S = 10.0
@@ -132,8 +135,11 @@ class ForkServer:
             raise SandboxError("the modules were not imported in time") from error
         if not said:
             raise SandboxError("a module ended the process that imported it")
-        if json.loads(said)["threads"] > 1:
+        told = json.loads(said)
+        if told["threads"] > 1:
             raise SandboxError("a module has started threads, which a fork does not have")
+        if told["lacking"]:
+            _log.warning("could not be imported in advance: %s", "; ".join(told["lacking"]))
 
 
 class ForkedProcess:

@@ -38,7 +38,7 @@ async def is_running(box, number: int) -> bool:
 
 
 async def test_a_job_is_started_looked_at_waited_for(box):
-    number = await start(box, "bash -c 'echo begin; sleep 1; echo end; exit 3'")
+    number = await start(box, "bash -c 'echo begin; sleep 4; echo end; exit 3'")
     assert await is_running(box, number)
     seen = await box.bash(f"job tail {number}")
     assert seen.text.splitlines()[1:] == ["begin"]

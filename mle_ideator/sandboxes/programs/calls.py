@@ -1,8 +1,8 @@
 """A filter of system calls, for good: what neither namespaces nor capabilities close.
 
-Families of sockets that no network namespace holds (those of virtual machines) or that nobody needs,
-the kernel's key store, and calls that had one hole after another. The lists follow what container
-engines refuse. On a processor that is not listed there is no filter.
+Families of sockets that no network namespace holds (those of virtual machines) or that nobody
+needs, the kernel's key store, and calls that had one hole after another. The lists follow what
+container engines refuse. On a processor that is not listed there is no filter.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ def main(modules: list[str]) -> Callable[[], Any] | int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
     runtime = socket.socket(fileno=os.dup(0))
+    prepared = Prepared()  # first, so that what a kernel needs is not counted as preloaded
     lacking = preloading.preload(modules)
-    prepared = Prepared()
     threads = preloading.threads()
     runtime.send(json.dumps({"lacking": lacking, "threads": threads}).encode())
     gc.collect()

@@ -9,6 +9,7 @@ job kill NUMBER                    end it and all that it has started
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -39,6 +40,9 @@ class _Refused(Exception):
 
 
 def main(words: list[str]) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a command may have any bytes
     try:
         return _obey(words)
     except BrokenPipeError:

@@ -38,6 +38,8 @@ from ipykernel.zmqshell import ZMQDisplayPublisher, ZMQInteractiveShell
 from IPython.core.displayhook import DisplayHook
 from traitlets.config import Config
 
+from . import preloading
+
 _SETTINGS: dict[str, Any] = {
     "IPKernelApp": {"log_level": 50},
     "InteractiveShellApp": {"exec_PYTHONSTARTUP": False},
@@ -273,9 +275,9 @@ def _short(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 class SandboxApp(IPKernelApp):
-    """ipykernel's application with the pipe in place of its message streams, started in two steps.
+    """ipykernel's application with the pipe in place of message streams, started in two steps.
 
-    `prepare` makes all that needs no socket and no thread, before the fork; `serve` the rest, in it.
+    `prepare` makes all that needs no socket and no thread, before the fork; `serve` the rest.
     """
 
     kernel_class = SandboxKernel
@@ -331,9 +333,10 @@ class Prepared:
         sys.modules["__main__"] = self._shell.user_module
         for made in (self._app, self._shell):
             for kind in type(made)._walk_mro():
-                kind._instance = made
+                setattr(kind, "_instance", made)  # noqa: B010 each has a type of its own
         SandboxKernel.folder, SandboxKernel.workspace = Path(folder), workspace
         warnings.filterwarnings("ignore", message="To exit: use 'exit'")
         sys.path.insert(0, workspace)  # as for a script there
+        preloading.make_room(workspace)
         self._app.serve(connection)
         return 0

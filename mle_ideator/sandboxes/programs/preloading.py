@@ -21,6 +21,8 @@ variables_read: set[str] = set()
 """Names of environment variables that the modules asked for when they were imported."""
 not_found: set[str] = set()
 """Names of modules that they looked for in vain."""
+_preloaded: set[str] = set()
+"""Names of the packages that were imported here."""
 _pools: list[Any] = []
 """Copies of OpenBLAS. A fork costs half as much if they have started no threads before."""
 _libraries: dict[str, int] = {}
@@ -29,7 +31,7 @@ _libraries: dict[str, int] = {}
 
 def preload(modules: Iterable[str]) -> list[str]:
     """Import them; returns those that could not be, with the reason."""
-    lacking = []
+    lacking, before = [], set(sys.modules)
     with _watched(), redirect_stderr(io.StringIO()):
         for name in modules:
             try:
@@ -38,10 +40,18 @@ def preload(modules: Iterable[str]) -> list[str]:
                 continue  # not installed: left out
             except Exception as error:
                 lacking.append(f"{name} ({type(error).__name__}: {error})")
+        _preloaded.update(_top(sys.modules.keys() - before) - _top(before))
     _pools.extend(_openblas())
     system.libc.fflush(None)  # what waits in a buffer would be written by each fork
     _libraries.update(_folders())
     return lacking
+
+
+def make_room(folder: str) -> None:
+    """Forget packages that modules in a folder, first on the path, are to take the place of."""
+    shadowed = {entry.partition(".")[0] for entry in os.listdir(folder)} & _preloaded  # noqa: PTH208
+    for name in [name for name in sys.modules if shadowed and name.partition(".")[0] in shadowed]:
+        del sys.modules[name]
 
 
 def libraries_changed() -> bool:
@@ -93,9 +103,14 @@ def settle() -> None:
             process.ORIGINAL_DIR = os.getcwd()  # noqa: PTH109
 
 
+def _top(names: Iterable[str]) -> set[str]:
+    return {name.partition(".")[0] for name in names}
+
+
 def _openblas() -> list[Any]:
     try:
-        from threadpoolctl import ThreadpoolController
+        with _watched():
+            from threadpoolctl import ThreadpoolController
     except ImportError:
         return []
     found = ThreadpoolController().select(internal_api="openblas").lib_controllers
@@ -118,8 +133,9 @@ class _NotedEnviron(type(os.environ)):  # type: ignore[misc]
 
 @contextmanager
 def _watched() -> Iterator[None]:
-    """Note what is asked for meanwhile."""
+    """Note what is asked for meanwhile; the environment stays as it is."""
     finder, environ, kind = _NothingFound(), os.environ, type(os.environ)
+    before = dict(environ)
     sys.meta_path.append(finder)
     environ.__class__ = _NotedEnviron
     try:
@@ -127,6 +143,8 @@ def _watched() -> Iterator[None]:
     finally:
         environ.__class__ = kind
         sys.meta_path.remove(finder)
+        environ.clear()
+        environ.update(before)
 
 
 def _folders() -> dict[str, int]:

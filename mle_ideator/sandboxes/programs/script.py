@@ -4,7 +4,8 @@ It has to be what a new process would be. Where that is not certain, `why_cold` 
 client starts a new Python instead. What differs is what no honest script depends on:
 
 - modules that it has not imported are in `sys.modules`, and what libraries say while they are
-  imported was said before; so were the filters of warnings set that they set then;
+  imported was said before; the filters of warnings that they set then are there from the start,
+  and the variables of the environment that they set then are not set;
 - it is no descendant of the shell, and leads a process group of its own: `os.getppid`, `os.getpgrp`
   and `os.getsid` differ, `os.setsid` works in its children only, and a signal that is sent to it
   reaches what it has started, too; being stopped (SIGSTOP) does not;

@@ -124,6 +124,7 @@ except OSError: pass
 print('deleted')
 """,
         seen=Seen(status=("ok", "error"), text=("deleted",)),
+        restart=True,  # this one's working directory is no more
     ),
     Cell(
         name="replaces the workspace by a link to the host",

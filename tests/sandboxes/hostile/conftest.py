@@ -21,6 +21,7 @@ LIMITS = SandboxLimits(
     memory_gib=0.75, processes=150, disk_gib=0.25, file_gib=0.1, output_chars=20_000
 )
 GRACE_S = 5.0
+_LONGEST_NOTE = 3000
 _WORDS = {"memory": "memory", "processes": "processes", "disk": "disk"}
 """By which a sandbox says in `covers` what it limits."""
 
@@ -67,6 +68,8 @@ class Ground:
             faults += [f"leaked: {name}" for name in self.host.leaked(_all_text(execution))]
             faults += [f"contacted: {name}" for name in self.host.contacted()]
         faults += self.host.harm()
+        if len(execution.note) > _LONGEST_NOTE:
+            faults.append(f"a note of {len(execution.note)} characters")
         if faults:
             faults.append(f"{execution}"[:3000])
         await asyncio.sleep(cell.settle_s)
@@ -104,6 +107,12 @@ class Ground:
         return faults
 
 
+def _children(process: psutil.Process) -> set[psutil.Process]:
+    """Without fork servers, which stay for the next sandbox."""
+    children = process.children(recursive=True)
+    return {child for child in children if "fork_server" not in child.cmdline()}
+
+
 def _open_descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 as fast as can be
 
@@ -120,13 +129,13 @@ async def ground(
     here = psutil.Process()
     ground = Ground(factory, make_request(limits=LIMITS))
     try:
-        children = {child.pid for child in here.children(recursive=True)}
+        children = _children(here)
         await ground.open()
         descriptors = _open_descriptors()
         yield ground
         harm = ground.host.harm()
         await ground.close()
-        left = [c for c in here.children(recursive=True) if c.pid not in children]
+        left = _children(here) - children
         assert not harm
         assert not left
         assert _open_descriptors() <= descriptors

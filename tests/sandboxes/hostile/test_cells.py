@@ -8,6 +8,7 @@ import pytest
 from mle_ideator.types import Execute
 from tests.sandboxes.hostile import (
     cells_endings,
+    cells_keeper,
     cells_leftovers,
     cells_output,
     cells_resources,
@@ -51,7 +52,7 @@ async def test_a_hostile_cell(ground: Ground, cell: Cell) -> None:
     assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("cell", marked(list(cells_runtime.KEEPER)))
+@pytest.mark.parametrize("cell", marked(list(cells_keeper.CELLS)))
 async def test_a_cell_against_the_keeper(ground: Ground, cell: Cell) -> None:
     execution, _ = await ground.execute(Execute("bash", "echo $MLE_IDEATOR_KEEPER"), 10)
     if not execution.text.strip():
