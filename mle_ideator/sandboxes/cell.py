@@ -75,7 +75,7 @@ class Cell:
     ) -> _Ended:
         breach = self.watch.breached.result() if self.watch.breached.done() else None
         await self.watch.settle()
-        hits = self.watch.hits()
+        hits = self.watch.hits() if self.kernel.ended.done() else ()
         if reply.done():
             said = reply.result()
             ended = _Ended(said.status, notes.exit_code(said.exit_code))
@@ -91,11 +91,15 @@ class Cell:
             killed = await self._stop(reply, before, spare_jobs=True)
             words = notes.timeout(duration, timeout_s, kept=self._kernel_kept)
             ended = _Ended("timeout", [words, *notes.ended(killed)], ["wall_time"])
+        hits = (*hits, *self.watch.hits())  # a bomb may have met its bound while it was stopped
         ended.lines += [words for _, words in hits]
         ended.limits += [limit for limit, _ in hits]
+        kept = self._kernel_kept
         if "processes" in ended.limits:  # what it left behind takes the room of the next
             killed = await self.interior.end_agents(before, spare_jobs=True)
             ended.lines += notes.ended(killed)
+            if not self._kernel_kept and kept:
+                ended.lines.append(notes.died("what it had started could not be ended without it"))
             self.watch.hits()  # what was refused to them meanwhile
         ended.lines += self.interior.news()
         return ended

@@ -108,8 +108,11 @@ class ContainerProcess:
         """The lifeline first: that is the fastest, and needs nobody."""
         _close(self._lifeline)
         if self._exit >= 0 and not self._gone.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._gone.wait(), _END_S)
+            await self._wait_until_gone()
+        if self._exit >= 0 and not self._gone.is_set():
+            with suppress(OSError):  # all in the container end with it
+                signal.pidfd_send_signal(self._exit, signal.SIGKILL)
+            await self._wait_until_gone()
         self._forget()
         removal = asyncio.create_task(finish(asyncio.to_thread(self._remove)))
         self._removals.add(removal)
@@ -118,6 +121,10 @@ class ContainerProcess:
             await asyncio.wait({removal})
 
     # ------------------------------------------------------------------------- its parts
+
+    async def _wait_until_gone(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._gone.wait(), _END_S)
 
     def _make_pipes(self) -> None:
         self._folder.mkdir(mode=0o700)

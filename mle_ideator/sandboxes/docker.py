@@ -281,7 +281,8 @@ class DockerSandbox(KernelSandbox):
                 yield Mount(source=os.devnull, target=path)
 
     def _temporary(self) -> dict[str, str]:
-        size = int(self.options.temporary_gib * 2**30)
+        gib = min(self.options.temporary_gib, self._request.limits.disk_gib)
+        size = int(gib * 2**30)
         user = self._user
         own = f"rw,exec,nosuid,nodev,size={size},mode=0700,uid={user.uid},gid={user.gid}"
         covers = {path: "ro,size=4k" for path, is_folder in self._covered().items() if is_folder}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import signal
+import time
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,8 +16,9 @@ from mle_ideator.sandboxes.running import RunningKernel
 from mle_ideator.sandboxes.watching import Watch
 from mle_ideator.waiting import finish
 
-_ROUNDS = 20
-"""Of killing what a cell has started, which may have started more meanwhile."""
+_END_S = 1.5
+"""For ending what a cell has started, which may go on starting more; then all is ended."""
+_PAUSE_S = 0.002
 
 
 class Interior:
@@ -47,23 +50,30 @@ class Interior:
         """What goes on beside the cells."""
         if self.keeper is None:
             return []
-        ended = [notes.job_ended(number, code) for number, code in self.keeper.ended_jobs()]
+        ended = notes.jobs_ended(self.keeper.ended_jobs())
         return [*ended, *notes.still_running(self.keeper.agents())]
 
     async def end_agents(self, before: set[int], *, spare_jobs: bool) -> list[processes.Process]:
-        """Kill what was not there before, jobs perhaps apart, and the kernel's own workers."""
-        killed: dict[int, processes.Process] = {}
-        for _ in range(_ROUNDS if self.keeper else 0):
-            keeper = self.keeper
-            if keeper is None:
-                break
-            found = [p for p in keeper.agents() if p.pid not in before or keeper.is_attached(p)]
-            jobs = await keeper.jobs() if found and spare_jobs else set()
-            found = [process for process in found if process.pid not in jobs]
-            if not found:
-                break
-            processes.kill(process.pid for process in found)
+        """Kill what was not there before, jobs perhaps apart, and the kernel's own workers.
+
+        They are stopped first, so that nothing forks between being seen and being killed. If that
+        comes to no end, the keeper goes, with all.
+        """
+        keeper, killed = self.keeper, dict[int, processes.Process]()
+        if keeper is None or not keeper.agents():
+            return []
+        jobs = await keeper.jobs() if spare_jobs else set()
+        deadline = time.monotonic() + _END_S
+        stopped: set[int] = set()
+        while found := _started(keeper, before, processes.trees(jobs)):
             killed |= {process.pid: process for process in found}
+            fresh = {process.pid for process in found} - stopped
+            processes.kill(fresh or stopped, signal.SIGSTOP if fresh else signal.SIGKILL)
+            stopped = stopped | fresh if fresh else set()
+            if time.monotonic() > deadline:
+                await self.drop_keeper()
+                break
+            await asyncio.sleep(_PAUSE_S)
         return list(killed.values())
 
     async def drop_kernel(self) -> None:
@@ -108,3 +118,13 @@ class Interior:
         kernel, self.kernel = self.kernel, None
         if kernel is not None:
             await finish(kernel.close())
+
+
+def _started(
+    keeper: Keeper, before: Collection[int], spared: Collection[int]
+) -> list[processes.Process]:
+    return [
+        process
+        for process in keeper.agents()
+        if process.pid not in spared and (process.pid not in before or keeper.is_attached(process))
+    ]

@@ -20,7 +20,7 @@ from mle_ideator.waiting import first_of
 START_TIMEOUT_S = 60.0
 _SOFT_END_S = 0.7
 """Then everything is ended, which takes longer to start again."""
-_ANSWER_S = 0.5
+_ANSWER_S = 1.0
 _LARGEST_CODE = 255
 _REPORT = re.compile(rb"([a-z]{1,20})((?: -?\d{1,10})*)\n")
 _CLEAR_S = 10.0
@@ -101,11 +101,10 @@ class Keeper:
         return process.parent == self._kernel
 
     async def jobs(self) -> set[int]:
-        """Running jobs and all below them."""
+        """Running jobs, and scripts that they have started: all below these is theirs."""
         roots = await self._answer("protected", {"do": "protect"}, _ANSWER_S) or []
-        below = processes.descendants(self._launched.pid)
-        found = {self._host_pid(root, below) for root in roots}
-        return found.union(*(processes.descendants(pid) for pid in found))
+        below = processes.descendants(self._launched.pid) if roots else []
+        return {self._host_pid(root, below) for root in roots} - {0}
 
     def ended_jobs(self) -> list[tuple[int, int]]:
         """Numbers and exit codes of the jobs that have ended since the last time."""

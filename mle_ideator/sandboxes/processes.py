@@ -41,6 +41,11 @@ def descendants(root: int) -> list[int]:
     return found
 
 
+def trees(roots: Iterable[int]) -> set[int]:
+    """They and all processes below them."""
+    return {pid for root in roots for pid in (root, *descendants(root))}
+
+
 def _children(pid: int) -> list[int]:
     found: list[int] = []
     try:

@@ -5,8 +5,8 @@ A kernel specification that names it,
     "metadata": {"kernel_provisioner": {"provisioner_name": "mle-ideator-warm",
                                         "config": {"preload": ["numpy", "pandas"]}}}
 
-gets the kernel that it would get otherwise, with the modules of `preload` imported already. It is no
-sandbox: its code can do what the tool's user can. Where a fork can not be had, the kernel is
+gets the kernel that it would get otherwise, with the modules of `preload` imported already. It is
+no sandbox: its code can do what the tool's user can. Where a fork can not be had, the kernel is
 started as usual, and the log says so.
 """
 
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_client.connect import KernelConnectionInfo
-from jupyter_client.provisioning import LocalProvisioner
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from traitlets import List, Unicode
 
 from mle_ideator.errors import SandboxError
@@ -52,7 +52,7 @@ class WarmProvisioner(LocalProvisioner):
         except SandboxError as error:
             _log.warning("the kernel starts cold: %s", error)
             return await super().launch_kernel(cmd, **kwargs)
-        self.process: _ForkedKernel | None = forked
+        self.process = forked  # type: ignore[assignment]  # it has what is used of one
         self.pid = self.pgid = forked.pid
         self.cwd = kwargs.get("cwd")
         return self.connection_info

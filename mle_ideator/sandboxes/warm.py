@@ -37,7 +37,6 @@ _LONGEST = 64 * 1024
 _ONLY_HERE = {
     "HOME": "/",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
-    "OPENBLAS_NUM_THREADS": "1",  # forks get theirs
     MARK: "0" * MARK_LENGTH,  # where forks write theirs
 }
 _servers: dict[tuple[object, ...], ForkServer] = {}

@@ -1,4 +1,4 @@
-"""Background jobs: `job start|list|tail|wait|kill`. They outlive cell and kernel, not the session."""
+"""Background jobs outlive cell and kernel, not the session."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ async def test_a_job_outlives_what_happens_to_cells(box, ending):
     if ending == "timeout":
         assert (await box.bash("sleep 60", 1)).status == "timeout"
     elif ending == "deaf":
-        deaf = "import signal, time\nsignal.signal(2, lambda *a: 0)\nfor i in range(99): time.sleep(1)"
+        deaf = (
+            "import signal, time\nsignal.signal(2, lambda *a: 0)\nfor i in range(99): time.sleep(1)"
+        )
         assert (await box.python(deaf, 1)).status == "timeout"
     else:
         assert (await box.python("import os; os._exit(1)")).status == "died"
@@ -150,7 +152,9 @@ async def test_no_file_of_an_earlier_job_or_of_the_agent_is_overwritten(box):
     number = await start(box, "true")
     await box.bash(f"cd ~/jobs; echo mine > {number + 1}.log; ln -s mine {number + 2}.log")
     assert await start(box, "echo theirs") == number + 3
-    assert (await box.bash(f"cat ~/jobs/{number + 1}.log; ls ~/jobs/mine")).text.startswith("mine\n")
+    assert (await box.bash(f"cat ~/jobs/{number + 1}.log; ls ~/jobs/mine")).text.startswith(
+        "mine\n"
+    )
 
 
 @pytest.mark.parametrize("closed", ["ln -s /nowhere/at/all ~/jobs", "echo > ~/jobs"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -55,13 +56,18 @@ RUBBISH = [
     *(
         f"json.dumps({request}).encode()"
         for request in (
-            *("{'do': 'x'}", "{'do': ['start']}", "{'do': 'start'}", "{'do': 'wait', 'job': 10**9}"),
+            *(
+                "{'do': 'x'}",
+                "{'do': ['start']}",
+                "{'do': 'start'}",
+                "{'do': 'wait', 'job': 10**9}",
+            ),
             *("{'do': 'kill', 'job': -1, 'signal': 9}", "{'do': 'show', 'job': []}"),
             *("{'do': 'wait', 'job': float('nan')}", "{'do': 'show', 'job': {'a': 1}}"),
             "{'do': 'start', 'command': [], 'cwd': '/', 'environment': {}}",
             "{'do': 'start', 'command': ['a\\0b'], 'cwd': '/', 'environment': {}}",
             "{'do': 'start', 'command': ['\\ud800'], 'cwd': '/', 'environment': {}}",
-            "{'do': 'start', 'command': ['true'], 'cwd': 7, 'environment': {'a=b': 1, '': '\\ud800'}}",
+            "{'do': 'start', 'command': ['true'], 'cwd': 7, 'environment': {'a=b': 1}}",
             "{'do': 'start', 'command': ['true'], 'cwd': '/', 'environment': []}",
         )
     ),
@@ -121,7 +127,9 @@ async def test_many_that_say_nothing_do_not_keep_others_out(box):
 
 
 async def test_half_a_message_harms_nobody(box):
-    code = "half = connect(); half.send(b'scr'); rest = connect(); print(said(b'{\"do\": \"list\"}')[:1])"
+    code = """
+half = connect(); half.send(b'scr'); rest = connect(); print(said(b'{"do": "list"}')[:1])
+"""
     assert (await box.python(CONNECT + code)).text == "b'['\n"
     await is_well(box)
     await box.python("half.close(); rest.close()")
@@ -158,7 +166,13 @@ trap '' TERM; (python w.py; echo $? > code) & while [ ! -e ready ]; do sleep 0.0
 kill -9 {keeper}; sleep 5
 """
     assert (await box.bash(code, 20)).status == "died"
+    assert (box.workspace / "code").read_text() == "137\n"
     await box.bash("rm -f w.py ready code")
+    (box.workspace / "w.py").write_text(SCRIPT)
+    for _ in range(30):  # a new keeper may have to import everything first
+        if (await box.bash("python w.py")).text == "warm\n":
+            break
+        await asyncio.sleep(1)
     await is_well(box)
 
 

@@ -72,7 +72,11 @@ async def run(client, code: str) -> str:
     return "".join(written)
 
 
-LOOK = "import sys, os; print('warm' if 'pandas' in sys.modules else 'cold', os.getcwd(), os.getpid(), os.environ['OF_THE_KERNEL'], os.environ['HOME'])"
+LOOK = """
+import sys, os
+how = "warm" if "pandas" in sys.modules else "cold"
+print(how, os.getcwd(), os.getpid(), os.environ["OF_THE_KERNEL"], os.environ["HOME"])
+"""
 
 
 async def test_a_kernel_is_a_fork_and_lives_as_others_do(manager, tmp_path):

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-
+import yaml
 
 from mle_ideator.sandboxes.local import LocalSandbox
 from mle_ideator.types import Execute
-from tests.sandboxes.warm_cases import ALL, PROBE, Case
 
+
+@dataclass(frozen=True)
+class Case:
+    """As in `warm_runs.yaml`."""
+
+    name: str
+    script: str
+    command: str = "python solution.py"
+    warm: bool | None = True
+    files: dict[str, str] = field(default_factory=dict)
+
+
+ALL = [
+    Case(**case) for case in yaml.safe_load(Path(__file__).with_name("warm_runs.yaml").read_bytes())
+]
+PROBE = """#!/usr/bin/env python
+import sys
+open({path!r}, "w").write("warm" if "lightgbm" in sys.modules else "cold")
+"""
 BOTH_WAYS = """
 cd {workspace}
 mkdir new
@@ -102,7 +121,8 @@ async def test_a_warm_run_is_like_a_new_process(local, case, tmp_path_factory):
 DRAWN = """
 import random, tempfile, uuid, secrets, multiprocessing, os
 import numpy as np
-print(random.random(), np.random.rand(), np.random.default_rng().random(), uuid.uuid4(), uuid.uuid1())
+print(random.random(), np.random.rand(), np.random.default_rng().random())
+print(uuid.uuid4(), uuid.uuid1())
 print(secrets.token_hex(), next(tempfile._get_candidate_names()), id(object()) and os.urandom(4))
 print(multiprocessing.current_process().authkey[:])
 """

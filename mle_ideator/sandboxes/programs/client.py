@@ -8,7 +8,7 @@ the modules that take long to import, `socket` and `json` among them.
 
 from __future__ import annotations
 
-import _signal
+import _signal  # type: ignore[import-not-found]
 import _socket
 import os
 import resource
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 def _accepted(arguments: list[str]) -> _socket.socket | None:
     """The connection on which a keeper that runs it will say how it ended."""
     try:
-        if sorted(os.listdir("/proc/self/fd"))[:-1] != _STANDARD:  # noqa: PTH208 the last: its own
+        if sorted(os.listdir("/proc/self/fd"))[:-1] != _STANDARD:
             return None
         request = _request(arguments)
         if len(request) > LONGEST:

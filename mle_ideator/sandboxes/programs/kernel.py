@@ -28,11 +28,11 @@ from types import SimpleNamespace
 from typing import Any
 
 sys.modules.setdefault("debugpy", None)  # type: ignore[arg-type]  # half a second, for nobody
-import ipykernel.debugger  # noqa: E402, F401 it looks for debugpy once
+import ipykernel.debugger  # noqa: F401 it looks for debugpy once
 
 if sys.modules["debugpy"] is None:
     del sys.modules["debugpy"]
-from ipykernel.ipkernel import IPythonKernel  # noqa: E402
+from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.zmqshell import ZMQDisplayPublisher, ZMQInteractiveShell
 from IPython.core.displayhook import DisplayHook

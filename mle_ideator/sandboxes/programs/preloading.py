@@ -23,8 +23,6 @@ not_found: set[str] = set()
 """Names of modules that they looked for in vain."""
 _preloaded: set[str] = set()
 """Names of the packages that were imported here."""
-_pools: list[Any] = []
-"""Copies of OpenBLAS. A fork costs half as much if they have started no threads before."""
 _libraries: dict[str, int] = {}
 """When the contents of each folder on the path last changed."""
 
@@ -41,7 +39,6 @@ def preload(modules: Iterable[str]) -> list[str]:
             except Exception as error:
                 lacking.append(f"{name} ({type(error).__name__}: {error})")
         _preloaded.update(_top(sys.modules.keys() - before) - _top(before))
-    _pools.extend(_openblas())
     system.libc.fflush(None)  # what waits in a buffer would be written by each fork
     _libraries.update(_folders())
     return lacking
@@ -81,8 +78,6 @@ def freshen() -> None:
     """In a fork, before agent code: as a new process would be."""
     tempfile.tempdir = None
     threading.main_thread()._set_native_id()  # type: ignore[attr-defined]  # not done by Python
-    for pool in _pools:
-        pool.set_num_threads(int(os.environ.get("OPENBLAS_NUM_THREADS", "0")) or pool.num_threads)
     random = sys.modules.get("numpy.random")
     if random is not None:
         random.seed()
@@ -100,21 +95,11 @@ def settle() -> None:
     process = sys.modules.get("multiprocessing.process")
     if process is not None:
         with suppress(OSError):
-            process.ORIGINAL_DIR = os.getcwd()  # noqa: PTH109
+            process.ORIGINAL_DIR = os.getcwd()  # type: ignore[attr-defined]  # noqa: PTH109
 
 
 def _top(names: Iterable[str]) -> set[str]:
     return {name.partition(".")[0] for name in names}
-
-
-def _openblas() -> list[Any]:
-    try:
-        with _watched():
-            from threadpoolctl import ThreadpoolController
-    except ImportError:
-        return []
-    found = ThreadpoolController().select(internal_api="openblas").lib_controllers
-    return [library for library in found if library.num_threads == 1]
 
 
 class _NothingFound:

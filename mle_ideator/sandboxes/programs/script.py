@@ -113,6 +113,8 @@ class Script:
             *(sys.stdin, sys.stdout, sys.stderr),
         )
         preloading.settle()
+        with suppress(OSError, ValueError):
+            system.show_command(["python", *self.arguments])
         _run_as_main(self.path)
 
     def _special(self) -> str | None:
@@ -156,7 +158,7 @@ def _stream(number: int) -> io.TextIOWrapper:
     raw = getattr(buffer, "raw", buffer)
     by_line = not at_once and (number == 2 or raw.isatty())
     stream = io.TextIOWrapper(buffer, old.encoding, old.errors, "\n", by_line, at_once)
-    raw.name = name
+    raw.name = name  # type: ignore[misc]
     stream.mode = mode  # type: ignore[misc]
     return stream
 

@@ -53,7 +53,8 @@ def supervise(spec: dict[str, Any], start: Callable[[int], Task | None]) -> Task
     if os.getpid() == 1:  # agent code in a container sees it, and runs as the same user
         system.prctl(system.PR_SET_DUMPABLE, 0)
     _serve(child, wakeup, writing)
-    trees.end_all()
+    if os.getpid() != 1:  # else the Linux kernel does that at once
+        trees.end_all()
     return 0
 
 

@@ -18,6 +18,8 @@ _MOST_CAPABILITIES = 64
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
 _JOIN_SESSION_KEYRING = 1
 _LIKELY_KILLED = "800"
+_ARG_START = 45
+"""Among the fields of /proc/PID/stat that follow the name."""
 
 KEEPERS_REPORTS = 3
 """The descriptor on which a keeper that was started as a program reports."""
@@ -73,6 +75,18 @@ def overwrite_variable(name: str, value: str) -> None:
     place = libc.getenv(name.encode())
     if place and len(ctypes.string_at(place)) == len(value):
         ctypes.memmove(place, value.encode(), len(value))
+
+
+def show_command(words: Iterable[str]) -> None:
+    """In the memory that `/proc/PID/cmdline` shows, as far as there is room.
+
+    The byte at its end says that this is one text, not words with zero bytes between them.
+    """
+    fields = pathlib.Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+    start, end = (int(fields[number]) for number in (_ARG_START, _ARG_START + 1))
+    if start and end - start > 1:
+        text = os.fsencode(" ".join(words))[: end - start - 2]
+        ctypes.memmove(start, text.ljust(end - start - 1, b"\0") + b"\1", end - start)
 
 
 def join(groups: Iterable[str]) -> None:
