@@ -12,7 +12,7 @@ from mle_ideator.protocols import ChatModel, Grader, Implementer, SandboxFactory
 from mle_ideator.registry import create, find
 from mle_ideator.results import Record
 from mle_ideator.sandboxes import STRONGEST_FIRST, choose_sandbox
-from mle_ideator.setups import Setup, ideator_of
+from mle_ideator.setups import Setup, ideator_of, threads_of
 from mle_ideator.solutions import SUBMISSION
 from mle_ideator.types import Task
 
@@ -54,6 +54,8 @@ def usable_sandbox(config: RunConfig) -> tuple[str, SandboxFactory]:
     name, sandbox = choose_sandbox(config.sandbox, config.sandbox_options)
     if reason := sandbox.unavailable():
         raise UsageError(f"the {name} sandbox can not be used here: {reason}")
+    if anticipate := getattr(sandbox, "anticipate", None):
+        anticipate(threads_of(config), config.gpus, config.preload)
     return name, sandbox
 
 

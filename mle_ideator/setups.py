@@ -31,6 +31,11 @@ def ideator_of(spec: str, options: Mapping[str, Any]) -> Ideator:
     return found
 
 
+def threads_of(config: RunConfig) -> int:
+    """What numerical libraries in a sandbox are told to use."""
+    return config.threads or len(os.sched_getaffinity(0))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """Where solutions of a task are run and judged."""
@@ -47,7 +52,7 @@ class Place:
             inputs=inputs or self.task.inputs,
             masked=self.task.masked,
             limits=self.config.sandbox_limits,
-            threads=self.config.threads or len(os.sched_getaffinity(0)),
+            threads=threads_of(self.config),
             gpus=self.config.gpus,
             preload=self.config.preload,
         )

@@ -81,8 +81,9 @@ class BubblewrapSandbox(KernelSandbox):
     def _place(self) -> Placement:
         walls = self._written_walls()
         return Placement(
-            wrapper=("/bin/sh", "-c", _START, str(walls)),
+            wrapper=("/bin/sh", "-c", _START, str(walls), _program()),
             walls=walls,
+            bubblewrap=_program(),
             environment=environment(
                 home=_HOME,
                 temporary="/tmp",  # noqa: S108 its own
@@ -133,7 +134,8 @@ class BubblewrapSandbox(KernelSandbox):
         ]
 
 
-_START = 'exec bwrap --args 4 -- "$@" 4< "$0" 5< "$0.calls"'  # on 3, the keeper reports
+# on 3, the keeper reports; on 6, it is told what to do
+_START = 'bwrap=$1; shift; exec "$bwrap" --args 4 -- "$@" 4< "$0" 5< "$0.calls"'
 _NAMESPACES = (
     *("--unshare-all", "--unshare-user", "--uid", str(_USER), "--gid", str(_USER)),
     *("--die-with-parent", "--new-session", "--hostname", "sandbox", "--cap-drop", "ALL"),
@@ -217,10 +219,17 @@ def _unavailable() -> str | None:
     """Really start one, once."""
     if sys.platform != "linux":
         return "it needs Linux"
-    if shutil.which("bwrap") is None:
+    if not _program():
         return f"the program bwrap is not installed; {_INSTALL}"
     failure = None if _no_nesting() else _try()
     return failure and f"bwrap failed ({failure}); {_advice()}"
+
+
+@cache
+def _program() -> str:
+    """Where it is, as the runtime's path says, not the sandbox's; empty if it is nowhere."""
+    found = shutil.which("bwrap")
+    return str(Path(found).absolute()) if found else ""
 
 
 @cache
@@ -232,7 +241,7 @@ def _no_nesting() -> tuple[str, ...]:
 
 def _try(*options: str) -> str | None:
     """Why a trivial sandbox does not work, or `None`."""
-    command = ["bwrap", *_NAMESPACES, *options, *_system_mounts(), "--", "/usr/bin/true"]
+    command = [_program(), *_NAMESPACES, *options, *_system_mounts(), "--", "/usr/bin/true"]
     try:
         tried = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from mle_ideator.protocols import SandboxLimits
 from mle_ideator.sandboxes import notes, processes
@@ -40,12 +41,12 @@ class Cell:
     watch: Watch
     reader: PipeReader
     limits: SandboxLimits
-    mend: Callable[[], list[str]]
+    mend: Callable[[], Coroutine[Any, Any, list[str]]]
 
     async def run(self, action: Execute, timeout_s: float) -> Execution:
         """It ends within `timeout_s` plus five seconds, whatever it does."""
         self.watch.begin()
-        before = {process.pid for process in self.interior.agents()}
+        before = self.interior.keeper.started() if self.interior.keeper else set()
         earlier, earlier_dropped = self.reader.take()
         self.reader.begin(self.limits.output_chars - len(earlier))
         started = time.monotonic()
@@ -57,7 +58,7 @@ class Cell:
             raise
         duration = time.monotonic() - started
         ended = await finish(self._conclude(reply, before, duration, timeout_s))
-        ended.lines += self.mend()
+        ended.lines += await finish(self.mend())
         text, dropped = self.reader.take()
         if dropped:
             ended.limits.append("output")
@@ -79,6 +80,11 @@ class Cell:
         if reply.done():
             said = reply.result()
             ended = _Ended(said.status, notes.exit_code(said.exit_code))
+            if self.watch.breached.done():  # it ended as it was to be stopped
+                late = self.watch.breached.result()
+                ended.lines.append(late.words.removeprefix("stopped: "))
+                ended.limits.append(late.limit)
+                self.watch.begin()
         elif self.kernel.ended.done():
             reply.cancel()
             ended = await self._died(out_of_memory=any(limit == "memory" for limit, _ in hits))
@@ -86,6 +92,7 @@ class Cell:
             killed = await self._stop(reply, set(), spare_jobs=False)
             lines = [breach.words, notes.state(kept=self._kernel_kept), *notes.ended(killed)]
             ended = _Ended("limit", lines, [breach.limit])
+            await self.watch.settle()  # what it still wrote is not the next cell's
             self.watch.begin()  # it has been dealt with
         else:
             killed = await self._stop(reply, before, spare_jobs=True)

@@ -43,8 +43,9 @@ class Connection:
 
     async def ready(self) -> None:
         """Return when the kernel has really answered, on both channels."""
+        requests = (self._ask(c, "kernel_info_request", {}, Answered) for c in self._channels)
+        await asyncio.gather(*requests)
         for channel in self._channels:
-            await self._ask(channel, "kernel_info_request", {}, Answered)
             self._watchers.append(asyncio.create_task(self._watch(channel.socket)))
 
     async def execute(self, action: Execute) -> Reply:

@@ -20,7 +20,9 @@ from mle_ideator.errors import SandboxError
 from mle_ideator.sandboxes.daemon import Container, Daemon
 from mle_ideator.sandboxes.group_reader import GroupReader
 from mle_ideator.sandboxes.hierarchies import groups_of
+from mle_ideator.sandboxes.launching import close_descriptor
 from mle_ideator.sandboxes.placement import Placement
+from mle_ideator.sandboxes.threads import in_thread
 from mle_ideator.sandboxes.trees import remove_tree
 from mle_ideator.sandboxes.usage import Counts
 from mle_ideator.waiting import finish
@@ -85,8 +87,8 @@ class ContainerProcess:
                 *("supervisor", json.dumps(placement.supervisor())),
             ]
         )
-        loading = asyncio.to_thread(import_module, "mle_ideator.sandboxes.connection")
-        creating = asyncio.to_thread(self._create, container)
+        loading = in_thread(import_module, "mle_ideator.sandboxes.connection")
+        creating = in_thread(self._create, container)
         _, pid = await asyncio.gather(loading, finish(creating))
         self._watch(pid)
 
@@ -106,7 +108,8 @@ class ContainerProcess:
 
     async def end(self) -> None:
         """The lifeline first: that is the fastest, and needs nobody."""
-        _close(self._lifeline)
+        lifeline, self._lifeline = self._lifeline, -1
+        close_descriptor(lifeline)
         if self._exit >= 0 and not self._gone.is_set():
             await self._wait_until_gone()
         if self._exit >= 0 and not self._gone.is_set():
@@ -114,7 +117,7 @@ class ContainerProcess:
                 signal.pidfd_send_signal(self._exit, signal.SIGKILL)
             await self._wait_until_gone()
         self._forget()
-        removal = asyncio.create_task(finish(asyncio.to_thread(self._remove)))
+        removal = asyncio.create_task(finish(in_thread(self._remove)))
         self._removals.add(removal)
         removal.add_done_callback(self._removals.discard)
         if not self._gone.is_set():
@@ -178,16 +181,17 @@ class ContainerProcess:
 
     def _forget(self) -> None:
         loop = asyncio.get_running_loop()
-        for descriptor in (self._exit, self._reports):
+        descriptors = (self._exit, self._reports)
+        self._exit = self._reports = -1
+        for descriptor in descriptors:
             if descriptor >= 0:
                 loop.remove_reader(descriptor)
-                _close(descriptor)
-        self._lifeline = self._exit = self._reports = -1
+                close_descriptor(descriptor)
 
     async def _ended_for_memory(self) -> bool:
         """As the daemon has heard: the group that counted is gone with the container."""
         with suppress(SandboxError):
-            return await asyncio.to_thread(self._daemon.ran_out_of_memory, self._identity)
+            return await in_thread(self._daemon.ran_out_of_memory, self._identity)
         return False
 
     def _remove(self) -> None:
@@ -196,8 +200,3 @@ class ContainerProcess:
             if self._identity:
                 self._daemon.remove(self._identity)
         remove_tree(self._folder)
-
-
-def _close(descriptor: int) -> None:
-    if descriptor >= 0:
-        os.close(descriptor)

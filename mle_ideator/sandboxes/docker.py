@@ -20,16 +20,16 @@ from mle_ideator.sandboxes.environment import environment
 from mle_ideator.sandboxes.facts import bound_bytes, gpus
 from mle_ideator.sandboxes.gpus import visible_gpus
 from mle_ideator.sandboxes.group_reader import GroupReader
-from mle_ideator.sandboxes.handing import User, hand_over, readable_copy
+from mle_ideator.sandboxes.handing import User, hand_over, hand_over_new, readable_copy
 from mle_ideator.sandboxes.inside import Inside, covered, look_inside
 from mle_ideator.sandboxes.kernel import KernelSandbox
 from mle_ideator.sandboxes.launching import Launched
 from mle_ideator.sandboxes.placement import PROGRAMS, Placement
 from mle_ideator.sandboxes.private import OUTPUT
 from mle_ideator.sandboxes.rlimits import rlimits
-from mle_ideator.sandboxes.running import RunningKernel
+from mle_ideator.sandboxes.threads import at_once, in_thread
 from mle_ideator.sandboxes.trees import make_usable
-from mle_ideator.types import Execute, Execution, SandboxInfo, Value
+from mle_ideator.types import SandboxInfo, Value
 from mle_ideator.waiting import finish
 
 DEFAULT_IMAGE = "mle-ideator/sandbox"
@@ -112,6 +112,10 @@ class DockerSandbox(KernelSandbox):
             return str(error)
         return lacks and f"the image {image.name!r} can not be used: {lacks}"
 
+    @classmethod
+    def anticipate(cls, threads: int, gpus: str | None, preload: tuple[str, ...]) -> None:
+        """Nothing: an image has its own Python."""
+
     # ------------------------------------------------------------------------- Sandbox
 
     def __init__(self, request: SandboxRequest) -> None:
@@ -145,7 +149,7 @@ class DockerSandbox(KernelSandbox):
 
     async def __aenter__(self) -> Self:
         try:
-            await finish(asyncio.to_thread(self._connect))
+            await finish(in_thread(self._connect))
             return await super().__aenter__()
         except BaseException:
             self._disconnect()
@@ -162,16 +166,20 @@ class DockerSandbox(KernelSandbox):
         finally:
             self._disconnect()
 
-    async def execute(self, action: Execute, timeout_s: float) -> Execution:
-        if self._open:
-            hand_over(self._workspace, self._user, depth=1)  # what the runtime wrote since
-        return await super().execute(action, timeout_s)
-
     # ------------------------------------------------------------------- for the engine
 
-    async def _restart(self) -> RunningKernel:
-        await asyncio.to_thread(hand_over, self._workspace, self._user)  # what was put back
-        return await super()._restart()
+    async def _catch_up(self) -> list[str]:
+        await finish(at_once(hand_over_new, self._workspace, self._user))
+        return await super()._catch_up()
+
+    def _put_right(self) -> None:
+        super()._put_right()
+        hand_over(self._workspace, self._user)  # what was put back
+
+    async def _forget(self) -> None:
+        """In the container that is there: a new one would import all packages again."""
+        if not await self._interior.clear():
+            await super()._forget()
 
     async def _close(self) -> None:
         await super()._close()

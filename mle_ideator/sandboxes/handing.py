@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from mle_ideator.sandboxes.folders import MOUNTED, Folders, walk
+
 _UNUSED_ID = 60_900
 """Given to nobody by systemd's and Debian's rules: not somebody's account on this machine."""
 
@@ -38,29 +40,46 @@ class User(NamedTuple):
         return f"{self.uid}:{self.gid}"
 
 
-def hand_over(folder: Path, user: User, depth: int = 64) -> None:
-    """Give root's files below `folder`, and itself, to a user that can not read them otherwise.
+def hand_over(folder: Path, user: User) -> None:
+    """Give all root's files in `folder`, and itself, to a user that can not read them otherwise.
 
-    No link is followed. What agent code owns already stays as it is.
+    What agent code owns already stays as it is. Agent code may run meanwhile: no link is followed.
     """
     if not user.gets_files:
         return
-    with suppress(OSError):
-        os.lchown(folder, user.uid, user.gid)
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                with suppress(OSError):
-                    _give(entry, user, depth)
+    with suppress(OSError), Folders(folder) as folders:
+        os.fchown(folders.root, user.uid, user.gid)
+        _give_all(folders, "", user)
 
 
-def _give(entry: os.DirEntry[str], user: User, depth: int) -> None:
-    status = entry.stat(follow_symlinks=False)
-    if status.st_uid != 0:
+def hand_over_new(folder: Path, user: User) -> None:
+    """The same for what lies directly in `folder` and is root's, with all that is in it.
+
+    That is what the runtime has written since. It takes no longer if agent code has many files.
+    """
+    if not user.gets_files:
         return
-    if stat.S_ISDIR(status.st_mode) and depth > 1:
-        hand_over(Path(entry.path), user, depth - 1)
-    else:
-        os.lchown(entry.path, user.uid, user.gid)
+    with suppress(OSError), Folders(folder) as folders:
+        for name in os.listdir(folders.root):  # noqa: PTH208 a descriptor
+            if _give(folders, name, user):
+                _give_all(folders, name, user)
+
+
+def _give_all(folders: Folders, start: str, user: User) -> None:
+    for found in walk(folders, start):
+        if found.status.st_uid == 0 and found.kind != MOUNTED:
+            _give(folders, found.path, user)
+
+
+def _give(folders: Folders, path: str, user: User) -> bool:
+    """Is it a folder that was root's?"""
+    with suppress(OSError):
+        name, folder = folders.of(path)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if status.st_uid == 0:
+            os.chown(name, user.uid, user.gid, dir_fd=folder, follow_symlinks=False)
+            return stat.S_ISDIR(status.st_mode)
+    return False
 
 
 def readable_copy(source: Path, target: Path, user: User) -> Path:

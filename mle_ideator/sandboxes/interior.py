@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from mle_ideator.sandboxes.running import RunningKernel
 from mle_ideator.sandboxes.watching import Watch
 from mle_ideator.waiting import finish
 
-_END_S = 1.5
+_END_S = 1.0
 """For ending what a cell has started, which may go on starting more; then all is ended."""
 _PAUSE_S = 0.002
 
@@ -27,6 +27,7 @@ class Interior:
     def __init__(self, kernels: Path, start_keeper: Callable[[Interior], Awaitable[None]]) -> None:
         self._kernels, self._start_keeper = kernels, start_keeper
         self._watching: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
         self.watch: Watch | None = None
         self.keeper: Keeper | None = None
         self.kernel: RunningKernel | None = None
@@ -42,10 +43,6 @@ class Interior:
         """From now on, until the keeper is dropped."""
         self.watch, self._watching = watch, asyncio.create_task(watch.run())
 
-    def agents(self) -> list[processes.Process]:
-        """What agent code has started and still runs."""
-        return self.keeper.agents() if self.keeper else []
-
     def news(self) -> list[str]:
         """What goes on beside the cells."""
         if self.keeper is None:
@@ -60,19 +57,25 @@ class Interior:
         comes to no end, the keeper goes, with all.
         """
         keeper, killed = self.keeper, dict[int, processes.Process]()
-        if keeper is None or not keeper.agents():
+        if keeper is None or not keeper.started(before):
             return []
-        jobs = await keeper.jobs() if spare_jobs else set()
+        spared = await keeper.jobs() if spare_jobs else set()
         deadline = time.monotonic() + _END_S
         stopped: set[int] = set()
-        while found := _started(keeper, before, processes.trees(jobs)):
-            killed |= {process.pid: process for process in found}
-            fresh = {process.pid for process in found} - stopped
-            processes.kill(fresh or stopped, signal.SIGSTOP if fresh else signal.SIGKILL)
-            stopped = stopped | fresh if fresh else set()
+        while found := keeper.started(before) - processes.trees(spared):
             if time.monotonic() > deadline:
                 await self.drop_keeper()
                 break
+            if fresh := found - stopped:
+                processes.kill(fresh, signal.SIGSTOP)
+                stopped |= fresh
+            else:
+                named = processes.agents(found)
+                spared |= (helpers := found - set(named))
+                processes.kill(helpers, signal.SIGCONT)
+                processes.kill(named)
+                killed |= named
+                stopped.clear()
             await asyncio.sleep(_PAUSE_S)
         return list(killed.values())
 
@@ -83,26 +86,34 @@ class Interior:
             await self.drop_keeper()
 
     async def drop_keeper(self) -> None:
-        """End all that runs."""
+        """End all that runs. Where that takes long, it goes on: `ended` waits for it."""
         await self._hang_up()
         keeper, self.keeper = self.keeper, None
         if self._watching is not None:
             self._watching.cancel()
         if keeper is not None:
-            await finish(keeper.close())
+            self._ending = asyncio.create_task(finish(keeper.close()))
+            await asyncio.wait({self._ending}, timeout=_END_S)
 
-    async def empty(self) -> bool:
-        """End all but the keeper, empty home and temporary folder; false if it had to go, too."""
+    async def ended(self) -> None:
+        """Until nothing is left of keepers that were dropped: many processes take long to die."""
+        ending, self._ending = self._ending, None
+        if ending is not None:
+            await finish(_awaited(ending))
+
+    async def clear(self) -> bool:
+        """End all but the keeper and empty what could be written, the workspace apart; false if
+        that did not work."""
         await self._hang_up()
-        if self.keeper is not None and await self.keeper.clear():
-            self.keeper.ended_jobs()  # nothing of theirs is left to be told
-            return True
-        await self.drop_keeper()
-        return False
+        if self.keeper is None or not await self.keeper.clear():
+            return False
+        self.keeper.ended_jobs()  # nothing of theirs is left to be told
+        return True
 
     async def _start(self) -> RunningKernel:
         try:
             if self.keeper is None:
+                await self.ended()
                 await self._start_keeper(self)
             assert self.keeper is not None  # noqa: S101 that is what was started
             self.kernel = kernel = RunningKernel(self.keeper)
@@ -120,11 +131,5 @@ class Interior:
             await finish(kernel.close())
 
 
-def _started(
-    keeper: Keeper, before: Collection[int], spared: Collection[int]
-) -> list[processes.Process]:
-    return [
-        process
-        for process in keeper.agents()
-        if process.pid not in spared and (process.pid not in before or keeper.is_attached(process))
-    ]
+async def _awaited(task: asyncio.Task[None]) -> None:
+    await task

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -15,12 +15,13 @@ from mle_ideator.sandboxes import processes
 from mle_ideator.sandboxes.launching import Launched, ended_by
 from mle_ideator.sandboxes.placement import Placement
 from mle_ideator.sandboxes.reader import PipeReader
+from mle_ideator.sandboxes.threads import at_once
 from mle_ideator.waiting import first_of
 
 START_TIMEOUT_S = 60.0
 _SOFT_END_S = 0.7
 """Then everything is ended, which takes longer to start again."""
-_ANSWER_S = 1.0
+_ANSWER_S = 0.5
 _LARGEST_CODE = 255
 _REPORT = re.compile(rb"([a-z]{1,20})((?: -?\d{1,10})*)\n")
 _CLEAR_S = 10.0
@@ -51,7 +52,7 @@ class Keeper:
         self.folder = placement.seen_as
         self._cleanup.push_async_callback(self._launched.end)
         if self._kill is not None:  # a supervisor may be too slow for a fork bomb
-            self._cleanup.push_async_callback(asyncio.to_thread, self._kill)
+            self._cleanup.push_async_callback(at_once, self._kill)
         await self._launched.start(placement, self._reader.writing_end)
         listening = asyncio.create_task(self._listen())
         self._cleanup.push_async_callback(_cancelled, listening)
@@ -81,8 +82,8 @@ class Keeper:
         return ended is not None
 
     async def clear(self) -> bool:
-        """End all but the keeper, jobs included, and empty the home and the temporary folder; false
-        if that did not work."""
+        """End all but the keeper, jobs included, and empty what agent code could write to, the
+        workspace apart, in a container; false if that did not work."""
         cleared = await self._answer("cleared", {"do": "clear"}, _CLEAR_S)
         self._kernel = 0
         return cleared == [0]
@@ -96,9 +97,13 @@ class Keeper:
         """What agent code has started and still runs, kernel apart."""
         return processes.agents_below(self._launched.pid, self._chain | {self._kernel})
 
-    def is_attached(self, process: processes.Process) -> bool:
-        """Is it a child of the kernel (a worker, say), not a background process of its own?"""
-        return process.parent == self._kernel
+    def started(self, before: Collection[int] = ()) -> set[int]:
+        """Ids of what agent code has started and still runs, without those of `before`; but the
+        kernel's own children (workers, say) are always among them. Quick, whatever they do."""
+        below = processes.descendants(self._launched.pid)
+        own = processes.children(self._kernel) if self._kernel else []
+        found = {*below}.difference(self._chain, {self._kernel}, before).union(own)
+        return {pid for pid in found if processes.lives(pid)}
 
     async def jobs(self) -> set[int]:
         """Running jobs, and scripts that they have started: all below these is theirs."""

@@ -20,11 +20,12 @@ import msgspec
 
 from mle_ideator.errors import SandboxError
 from mle_ideator.protocols import SandboxRequest
-from mle_ideator.sandboxes import notes
+from mle_ideator.sandboxes import notes, warm
 from mle_ideator.sandboxes.cell import Cell
 from mle_ideator.sandboxes.commands import put_commands
 from mle_ideator.sandboxes.control_groups import ControlGroup, why_not
 from mle_ideator.sandboxes.control_groups import remove_leftovers as remove_groups
+from mle_ideator.sandboxes.environment import environment
 from mle_ideator.sandboxes.facts import sandbox_info
 from mle_ideator.sandboxes.group_reader import GroupReader
 from mle_ideator.sandboxes.interior import Interior
@@ -35,8 +36,8 @@ from mle_ideator.sandboxes.private import OUTPUT, PrivateFolder, remove_leftover
 from mle_ideator.sandboxes.reader import PipeReader
 from mle_ideator.sandboxes.rlimits import rlimits
 from mle_ideator.sandboxes.running import RunningKernel
-from mle_ideator.sandboxes.trees import make_usable, remove_tree
-from mle_ideator.sandboxes.warm import ForkedProcess, fork_server
+from mle_ideator.sandboxes.threads import at_once, in_thread
+from mle_ideator.sandboxes.trees import empty_folder, make_usable
 from mle_ideator.sandboxes.watching import Watch
 from mle_ideator.sandboxes.workspaces import TrackedWorkspace
 from mle_ideator.types import Execute, Execution, SandboxInfo
@@ -80,22 +81,31 @@ class KernelSandbox(ABC):
     def _place(self) -> Placement:
         """How to start the keeper. Called again if it has to be started anew."""
 
+    @classmethod
+    def anticipate(cls, threads: int, gpus: str | None, preload: tuple[str, ...]) -> None:
+        """Begin to import what kernels are to have, in the background."""
+        nobody = environment(
+            home="", temporary="", commands="", threads=threads, mark="", gpus=gpus
+        )
+        warm.anticipate(nobody, preload)
+
     def _launch(self, placement: Placement) -> Launched:
         """What starts the supervisor: a warm process where that can be had. Blocks."""
         try:
             if placement.wrapper and placement.walls is None:
                 raise SandboxError("it is started by a command of its own")
-            server = fork_server(placement.environment, placement.preload)
+            server = warm.fork_server(placement.environment, placement.preload)
         except SandboxError as error:
             self._cold_start = str(error)
             return HostProcess()
-        return ForkedProcess(server)
+        self._cold_start = None
+        return warm.ForkedProcess(server)
 
     def _prepare(self) -> None:  # noqa: B027 most backends need nothing
         """Before the first kernel: whatever the backend needs on this machine."""
 
     def _mend_inputs(self) -> list[str]:
-        """After a cell: put changed inputs back; returns what is to be said of it."""
+        """After a cell: put changed inputs back; returns what is to be said of it. Blocks."""
         return []
 
     def _new_group(self) -> ControlGroup | None:
@@ -134,7 +144,8 @@ class KernelSandbox(ABC):
             return ()
         return (
             "memory and number of processes: looked at several times a second, not held by the "
-            f"system, so a sudden rise comes through ({why_not()})",
+            "system, so a sudden rise comes through; of files in memory (/dev/shm, memfd), only "
+            f"what a process has mapped is counted ({why_not()})",
         )
 
     async def __aenter__(self) -> Self:
@@ -142,20 +153,26 @@ class KernelSandbox(ABC):
             raise SandboxError(f"the {self.kind} sandbox can not be used here: {reason}")
         if not self._inputs.is_dir():
             raise SandboxError(f"the folder with the inputs does not exist: {self._inputs}")
-        await asyncio.to_thread(_remove_leftovers)
+        clearing = asyncio.create_task(in_thread(_remove_leftovers))
+        try:
+            await self._furnish()
+        finally:
+            await asyncio.wait({clearing})
+        self._open = True
+        return self
+
+    async def _furnish(self) -> None:
         self._private = PrivateFolder()
         self._reader = PipeReader(
             self._private.path / OUTPUT, int(_BACKGROUND_SHARE * self._request.limits.output_chars)
         )
         self._interior = Interior(self._private.kernels, self._start_keeper)
         try:
-            await finish(asyncio.to_thread(self._make))
+            await finish(in_thread(self._make))
             await self._interior.start()
         except BaseException:
             await finish(self._close())
             raise
-        self._open = True
-        return self
 
     def _make(self) -> None:
         snapshot = self._request.snapshot
@@ -192,18 +209,24 @@ class KernelSandbox(ABC):
     async def snapshot(self, folder: Path) -> None:
         """Keep the workspace, without its inputs, as a new folder."""
         async with self._turn():
-            await finish(asyncio.to_thread(self._files.snapshot, folder))
+            await finish(in_thread(self._files.snapshot, folder))
 
     async def restore(self, folder: Path) -> None:
         """Make the workspace what it was at a snapshot, and start a new kernel."""
         async with self._turn():
-            if not await finish(self._interior.empty()):
-                for private in (self._private.home, self._private.temporary):
-                    remove_tree(private)
-            await finish(asyncio.to_thread(self._files.restore, folder))
+            await finish(self._forget())
+            await finish(in_thread(self._files.restore, folder))
             await self._restart()
 
     # ------------------------------------------------------------------------- its parts
+
+    async def _forget(self) -> None:
+        """Let nothing remain of what ran but the workspace: the next keeper gets new walls."""
+        await self._interior.drop_keeper()
+        await self._interior.ended()
+        private = self._private
+        for folder in (private.home, private.temporary, private.kernels):
+            await in_thread(empty_folder, folder)
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -216,22 +239,40 @@ class KernelSandbox(ABC):
     async def _start_keeper(self, interior: Interior) -> None:
         placement = self._placement = self._place()
         put_commands(self._private.commands, placement.python, placement.programs)
-        launched = await finish(asyncio.to_thread(self._launch, placement))
+        launched = await finish(in_thread(self._launch, placement))
+        try:
+            await self._put_in(interior, launched, placement)
+        except (SandboxError, OSError) as error:
+            if not isinstance(launched, warm.ForkedProcess):
+                raise
+            await interior.drop_keeper()
+            await interior.ended()
+            await self._put_in(interior, HostProcess(), placement)
+            self._cold_start = f"a fork did not start: {error}"
+            warm.do_without(placement.environment, placement.preload, self._cold_start)
+
+    async def _put_in(self, interior: Interior, launched: Launched, placement: Placement) -> None:
+        """A keeper, started by what was launched, and a watch."""
         kill = self._group.kill if self._group else None
         interior.keeper = keeper = Keeper(launched, self._reader, kill)
         await keeper.start(placement)
+        private = self._private
         watch = Watch(
             self._request.limits,
             root_pid=lambda: launched.pid,
             group=self._group_of(launched),
-            folders=(self._workspace, self._private.home, self._private.temporary),
+            folders=(self._workspace, private.home, private.temporary, private.kernels),
             without=(self._workspace / _INPUT,),
             trusted=lambda: keeper.trusted,
         )
         interior.watch_over(watch)
 
     async def _restart(self) -> RunningKernel:
-        """In folders that the last kernel may have closed, removed or replaced."""
+        await finish(at_once(self._put_right))
+        return await self._interior.start()
+
+    def _put_right(self) -> None:
+        """Folders that the last kernel may have closed, removed or replaced. Blocks."""
         try:
             self._private.make_usable()
             make_usable(self._workspace)
@@ -240,9 +281,11 @@ class KernelSandbox(ABC):
         except OSError as error:
             raise SandboxError(str(error)) from error
         self._mend_inputs()
-        return await self._interior.start()
 
-    def _mend(self) -> list[str]:
+    async def _mend(self) -> list[str]:
+        return await at_once(self._mended)
+
+    def _mended(self) -> list[str]:
         with suppress(OSError):
             make_usable(self._workspace)
         return self._mend_inputs()
@@ -263,17 +306,18 @@ class KernelSandbox(ABC):
         """Never raises: what can not be cleared away must not hide how the session ended."""
         try:
             async with AsyncExitStack() as ending:
-                ending.push_async_callback(asyncio.to_thread, self._private.remove)
+                ending.push_async_callback(in_thread, self._private.remove)
                 if self._group is not None:
-                    ending.push_async_callback(asyncio.to_thread, self._group.remove)
+                    ending.push_async_callback(in_thread, self._group.remove)
                 ending.push_async_callback(self._close_files)
                 ending.callback(self._reader.close)
+                ending.push_async_callback(self._interior.ended)
                 ending.push_async_callback(self._interior.drop_keeper)
         except Exception as error:
             _log.warning("the sandbox was not cleared away in full: %r", error)
 
     async def _close_files(self) -> None:
-        await asyncio.to_thread(self._files.close, keep=self._request.keep)
+        await in_thread(self._files.close, keep=self._request.keep)
 
 
 def _remove_leftovers() -> None:

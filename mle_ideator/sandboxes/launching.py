@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import select
 import signal
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -12,6 +14,7 @@ from typing import Protocol, cast
 from mle_ideator.sandboxes import processes
 from mle_ideator.sandboxes.environment import MARK
 from mle_ideator.sandboxes.placement import PROGRAMS, Placement
+from mle_ideator.sandboxes.threads import at_once
 
 END_TIMEOUT_S = 1.3
 
@@ -76,11 +79,13 @@ class HostProcess:
     async def end(self) -> None:
         if self._process is None:
             return
+        killed = self._process.returncode is not None
         cast(asyncio.StreamWriter, self._process.stdin).close()
         timer = asyncio.get_running_loop().call_later(END_TIMEOUT_S, self._kill)
         await self._process.wait()
         timer.cancel()
-        await asyncio.to_thread(processes.kill_marked, self._mark)
+        if killed or self._process.returncode != 0:  # then it has left something
+            await at_once(processes.kill_marked, self._mark)
 
     @property
     def _started(self) -> asyncio.subprocess.Process:
@@ -89,6 +94,19 @@ class HostProcess:
     def _kill(self) -> None:
         with suppress(ProcessLookupError):
             self._started.kill()
+
+
+def has_ended(process: int, *, wait: bool = False) -> bool:
+    """The process that a pidfd stands for. Any number of descriptors may be open."""
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    return bool(poll.poll(None if wait else 0))
+
+
+def close_descriptor(descriptor: int) -> None:
+    """If it is one: -1 stands for none."""
+    if descriptor >= 0:
+        os.close(descriptor)
 
 
 def ended_by(code: int) -> str:

@@ -38,6 +38,8 @@ class Placement:
     """Words put before the keeper's command: they make the walls."""
     walls: Path | None = None
     """The same walls as a file with bubblewrap's options, for a fork to enter."""
+    bubblewrap: str = ""
+    """The program that makes them, as this machine names it."""
     walled: bool = True
     """Is agent code to be kept from what neither walls nor missing rights keep it from?"""
     no_new_privileges: bool = True
@@ -66,7 +68,7 @@ class Placement:
 
     def fork(self) -> dict[str, Any]:
         """What a fork server is told: the supervisor and the keeper are to be forks of it."""
-        inside = {"options": str(self.walls), "cwd": self.workspace}
+        inside = {"bwrap": self.bubblewrap, "options": str(self.walls), "cwd": self.workspace}
         return {
             **self.supervisor(),
             "keeper": self.keeper(),

@@ -35,9 +35,9 @@ def descendants(root: int) -> list[int]:
     found: list[int] = []
     waiting = [root]
     while waiting:
-        children = _children(waiting.pop())
-        found += children
-        waiting += children
+        own = children(waiting.pop())
+        found += own
+        waiting += own
     return found
 
 
@@ -46,7 +46,8 @@ def trees(roots: Iterable[int]) -> set[int]:
     return {pid for root in roots for pid in (root, *descendants(root))}
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """Its own, without theirs."""
     found: list[int] = []
     try:
         for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 twice as fast
@@ -55,6 +56,15 @@ def _children(pid: int) -> list[int]:
     except OSError:
         pass  # it has ended, or the kernel keeps no such list: `kill_below` looks again
     return found
+
+
+def lives(pid: int) -> bool:
+    """A zombie does not. Unlike a command line, this can be read while the process forks."""
+    try:
+        stat = (_PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def describe(pid: int) -> Process | None:
@@ -78,8 +88,13 @@ def describe(pid: int) -> Process | None:
 
 def agents_below(root: int, protected: Collection[int]) -> list[Process]:
     """What agent code started below `root` and still runs, without Python's own helpers."""
-    processes = (describe(pid) for pid in descendants(root) if pid not in protected)
-    return [p for p in processes if p and not any(name in p.command for name in _BOOKKEEPING)]
+    return list(agents(pid for pid in descendants(root) if pid not in protected).values())
+
+
+def agents(pids: Iterable[int]) -> dict[int, Process]:
+    """Those that live and are no helpers of Python's own."""
+    found = (process for process in map(describe, pids) if process)
+    return {p.pid: p for p in found if not any(name in p.command for name in _BOOKKEEPING)}
 
 
 def kill(pids: Iterable[int], how: int = signal.SIGKILL) -> None:

@@ -12,10 +12,8 @@ started as usual, and the log says so.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -30,6 +28,8 @@ from traitlets import List, Unicode
 
 from mle_ideator.errors import SandboxError
 from mle_ideator.protocols import PRELOADED
+from mle_ideator.sandboxes.launching import has_ended
+from mle_ideator.sandboxes.threads import in_thread
 from mle_ideator.sandboxes.warm import fork_server
 
 _LAUNCHER = ("-m", "ipykernel_launcher")
@@ -48,7 +48,7 @@ class WarmProvisioner(LocalProvisioner):
         """Fork it; a command that is no plain ipykernel of this Python is started as usual."""
         try:
             arguments = _arguments(cmd)
-            forked = await asyncio.to_thread(_fork, arguments, tuple(self.preload), kwargs)
+            forked = await in_thread(_fork, arguments, tuple(self.preload), kwargs)
         except SandboxError as error:
             _log.warning("the kernel starts cold: %s", error)
             return await super().launch_kernel(cmd, **kwargs)
@@ -68,14 +68,14 @@ class _ForkedKernel:
 
     def poll(self) -> int | None:
         """0 once it has ended: only its parent, the fork server, could know how."""
-        if self._watched >= 0 and select.select([self._watched], [], [], 0)[0]:
+        if self._watched >= 0 and has_ended(self._watched):
             os.close(self._watched)
             self._watched = -1
         return None if self._watched >= 0 else 0
 
     def wait(self) -> int:
         if self._watched >= 0:
-            select.select([self._watched], [], [])
+            has_ended(self._watched, wait=True)
         return self.poll() or 0
 
     def send_signal(self, number: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from mle_ideator.sandboxes.keeping import START_TIMEOUT_S, Keeper
 from mle_ideator.sandboxes.reply import Reply
+from mle_ideator.sandboxes.threads import at_once
 from mle_ideator.sandboxes.trees import remove_tree
 from mle_ideator.types import Execute
 from mle_ideator.waiting import first_of
@@ -39,16 +40,20 @@ class RunningKernel:
         """
         # a name that nobody could know before; the kernel makes it, since it may be another user
         own = folder / secrets.token_hex(4)
-        self._cleanup.push_async_callback(asyncio.to_thread, remove_tree, own)
+        self._cleanup.push_async_callback(at_once, remove_tree, own)
         seen_as = f"{self._keeper.folder}/{own.name}"
         here, inside = _connection(str(own), seen_as)
-        await self._keeper.start_kernel(inside, seen_as)
-        self._tasks.append(asyncio.create_task(self._watch_process()))
         from mle_ideator.sandboxes.connection import Connection
 
-        self._connection = Connection(here)
+        self._connection = Connection(here)  # it dials until somebody is there
         self._cleanup.callback(self._connection.close)
-        await self._wait_until_ready()
+        ready = asyncio.create_task(self._connection.ready())
+        self._tasks.append(ready)
+        await self._keeper.start_kernel(inside, seen_as)
+        self._tasks.append(asyncio.create_task(self._watch_process()))
+        await first_of(ready, self.ended, timeout_s=START_TIMEOUT_S)
+        if not ready.done() or self.ended.done():
+            raise self._keeper.not_started(self.ended.result() if self.ended.done() else None)
         self._tasks.append(asyncio.create_task(self._watch_connection()))
 
     def ask(self, action: Execute) -> asyncio.Task[Reply]:
@@ -65,7 +70,7 @@ class RunningKernel:
             if reply.done() or self.ended.done():
                 break
         if reply.done():  # a late signal must not hit the next cell
-            await asyncio.wait(self._interrupts, timeout=INTERRUPT_GRACE_S)
+            await asyncio.wait(self._interrupts, timeout=TERMINATE_GRACE_S)
         answered = all(request.done() for request in self._interrupts)
         return reply.done() and answered and not self.ended.done()
 
@@ -81,13 +86,6 @@ class RunningKernel:
         await self._cleanup.aclose()
         await asyncio.gather(*self._tasks, *self._interrupts, return_exceptions=True)
         self.ended.cancel()
-
-    async def _wait_until_ready(self) -> None:
-        ready = asyncio.create_task(self._connection.ready())
-        self._tasks.append(ready)
-        await first_of(ready, self.ended, timeout_s=START_TIMEOUT_S)
-        if not ready.done() or self.ended.done():
-            raise self._keeper.not_started(self.ended.result() if self.ended.done() else None)
 
     async def _watch_process(self) -> None:
         self._end(await asyncio.shield(self._keeper.kernel_ended))

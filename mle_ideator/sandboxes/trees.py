@@ -33,10 +33,15 @@ def make_usable(folder: Path) -> None:
 
 def remove_tree(folder: Path) -> None:
     """Remove a folder with all that is in it, as far as that can be; never raises `OSError`."""
+    empty_folder(folder)
     with suppress(OSError):
-        with _opened(folder) as root:
-            _empty(root)
         folder.rmdir()
+
+
+def empty_folder(folder: Path) -> None:
+    """Remove all that is in it, as far as that can be; never raises `OSError`."""
+    with suppress(OSError), _opened(folder) as root:
+        _empty(root)
 
 
 def _empty(root: int) -> None:

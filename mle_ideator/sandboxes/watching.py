@@ -19,6 +19,7 @@ from mle_ideator.sandboxes.disk import DiskBound, Places, Taken, free_space, mea
 from mle_ideator.sandboxes.facts import bound_bytes
 from mle_ideator.sandboxes.group_reader import GroupReader
 from mle_ideator.sandboxes.rlimits import file_bytes
+from mle_ideator.sandboxes.threads import at_once
 from mle_ideator.sandboxes.usage import Counts, Usage, tree_usage
 from mle_ideator.types import SandboxLimit
 
@@ -137,7 +138,7 @@ class Watch:
             if not root:
                 return usage
             near = int(_NEAR * self._memory_bytes)
-            below = await asyncio.to_thread(tree_usage, root, near, self._trusted())
+            below = await at_once(tree_usage, root, near, self._trusted())
             usage = replace(usage, cpu_s=below.cpu_s) if usage else below
         self._cpu_s[root] = max(usage.cpu_s or 0.0, self._cpu_s.get(root, 0.0))
         return replace(usage, cpu_s=sum(self._cpu_s.values()))
@@ -168,7 +169,7 @@ class Watch:
         async with self._one_walk:
             started = time.perf_counter()
             root, trusted = self._root_pid(), self._trusted()
-            taken = await asyncio.to_thread(measure, self._places, root, trusted)
+            taken = await at_once(measure, self._places, root, trusted)
             self._walked_s = time.perf_counter() - started
             self._weigh(taken)
         return taken.free

@@ -17,7 +17,8 @@ release=bookworm version=3.11
 # where this machine gets its own packages
 mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' "Codename: $release" | head -n 1)}
 
-requirements=$("$python" -c 'from mle_ideator.sandboxes import recipe; print(recipe.requirements() + "pip")')
+requirements=$("$python" -c 'from mle_ideator.sandboxes import recipe; print(recipe.requirements() + "pip")' |
+    grep -vE '^(torch|torchvision|transformers|tensorflow)==')  # large, and no test needs them there
 key=$(cat "$script" - <<<"$requirements" | sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/mle-ideator-tests
 file=$cache/image-$key.tar.gz

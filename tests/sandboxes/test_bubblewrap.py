@@ -279,11 +279,33 @@ async def test_folders_with_two_names_are_covered_under_both(tmp_path, monkeypat
     assert str(tmp_path / "alias" / "lib" / "data") in words
 
 
+@pytest.fixture
+def cold(monkeypatch):
+    """No process can be forked with the modules in it."""
+
+    def refuses(*_):
+        raise SandboxError("there is no warm process")
+
+    monkeypatch.setattr("mle_ideator.sandboxes.kernel.fork_server", refuses)
+
+
+@pytest.mark.usefixtures("cold")
 async def test_a_kernel_that_can_not_start_says_why(make_request):
     masked = (str(packages() / "ipykernel"),)
-    with pytest.raises(SandboxError, match=r"did not start: exit code 1(.|\n)*ipykernel"):
+    with pytest.raises(SandboxError, match=r"did not start: .*exit code 1(.|\n)*ipykernel"):
         async with BubblewrapSandbox(make_request(masked=masked)):
             pass
+
+
+@pytest.mark.usefixtures("cold")
+async def test_it_starts_without_a_warm_process_and_says_so(make_request):
+    async with BubblewrapSandbox(make_request()) as sandbox:
+        assert sandbox.info.cold_start == "there is no warm process"
+        look = Execute("bash", "echo 'print(6 * 7)' > s.py; python s.py; cat /proc/[12]/status")
+        execution = await sandbox.execute(look, 30)
+    assert execution.text.startswith("42\n")
+    assert "Seccomp:\t2" in execution.text
+    assert "Seccomp:\t0" not in execution.text
 
 
 async def test_a_missing_program_is_said_with_the_command(monkeypatch):

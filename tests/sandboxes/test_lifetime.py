@@ -356,7 +356,8 @@ async def test_local_notices_that_one_above_was_killed(make_request, who, lost):
 async def test_local_believes_no_forged_report(make_request, report):
     factory = choose_sandbox("local")[1]
     async with factory(make_request()) as sandbox:
-        code = f"import os; p = {SUPERVISOR}\nopen(f'/proc/{{p}}/fd/1', 'w').write('{report}')\nprint(1)"
+        write = f"open(f'/proc/{{p}}/fd/1', 'w').write('{report}')"
+        code = f"import os; p = {SUPERVISOR}\n{write}\nprint(1)"
         execution = await sandbox.execute(python(code), 20)
         if len(report) > 100:
             assert execution.status == "died"

@@ -4,8 +4,9 @@
 
 It belongs to the runtime and runs no agent code. Its first message says that it is ready, or why
 not: a fork has only the thread that forked, so there must be no other. Then each request is a
-specification (`supervisor`, `keeper`) with three descriptors: lifeline, reports, output. The answer
-carries the pid, and a pidfd, of the fork.
+file (what `supervisor` and `keeper` are told) with three more descriptors: lifeline, reports, output.
+Or, for a kernel without a sandbox, what `plain_kernel` is told, with its standard descriptors. The
+answer carries the pid, and a pidfd, of the fork.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from . import keeper, plain_kernel, preloading, supervisor, system
 from .kernel import Prepared
 from .walls import Walls
 
-_LONGEST = 256 * 1024
+_LONGEST = 1024
 
 
 def main(modules: list[str]) -> Callable[[], Any] | int:
@@ -38,13 +39,14 @@ def main(modules: list[str]) -> Callable[[], Any] | int:
     gc.freeze()  # so that no fork copies pages for looking through them
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the runtime has a pidfd of each
     while True:
-        said, descriptors, _, _ = socket.recv_fds(runtime, _LONGEST, 3)
+        said, descriptors, _, _ = socket.recv_fds(runtime, _LONGEST, 4)
         if not said:
             return 0
         pid = os.fork()
         if pid == 0:
             runtime.close()
-            spec = json.loads(said)
+            request, *descriptors = descriptors
+            spec = _read(request)
             if "plain_kernel" in spec:
                 return plain_kernel.become(spec, descriptors)
             return _supervisor(spec, descriptors, prepared)
@@ -52,6 +54,14 @@ def main(modules: list[str]) -> Callable[[], Any] | int:
         socket.send_fds(runtime, [str(pid).encode()], [watched])
         for descriptor in (watched, *descriptors):
             os.close(descriptor)
+
+
+def _read(request: int) -> dict[str, Any]:
+    """In the fork only: what forks have in common is seen by all of them."""
+    with os.fdopen(request, "rb") as file:
+        file.seek(0)
+        spec: dict[str, Any] = json.load(file)
+    return spec
 
 
 def _supervisor(
@@ -67,7 +77,7 @@ def _supervisor(
     os.environ.clear()
     os.environ.update(spec["environment"])
     os.chdir(spec["cwd"])
-    walls = Walls(spec["walls"]["options"]) if spec["walls"] else None
+    walls = Walls(spec["walls"]["bwrap"], spec["walls"]["options"]) if spec["walls"] else None
 
     def start(commands: int) -> Callable[[], Any]:
         reports = os.dup(supervisor.REPORTS)

@@ -1,11 +1,11 @@
 """The process inside the walls of which all that runs agent code is a fork. It runs none itself.
 
-    python start.py keeper SPEC     commands on descriptor 0, reports on 3, output on 1 and 2
+    python start.py keeper SPEC     commands on descriptor 6, reports on 3, output on 1 and 2
 
 Commands, a JSON object a line, come from the runtime: `{"do": "kernel", ...}` starts a kernel,
 `{"do": "signal", "signal": N}` sends that kernel a signal, `{"do": "end"}` ends it and all that it
 left behind, but for background jobs, `{"do": "protect"}` asks for these, `{"do": "clear"}` ends all
-and empties the home and the temporary folder. Reports: `ready PID`, `kernel PID`, `exit CODE`,
+and, in a container, empties what could be written, the workspace apart. Reports: `ready PID`, `kernel PID`, `exit CODE`,
 `ended`, `protected PID ...`, `cleared CODE`, `job NUMBER CODE`.
 Agent code asks for scripts and jobs at a socket in its folder. It can not look into the
 keeper (which is not *dumpable*), but may end it: then the runtime starts everything anew.
@@ -23,7 +23,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import calls, folders, preloading, system, trees
+from . import calls, leftovers, preloading, system, trees
 from .requests import Requests
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ def main(arguments: list[str]) -> Task | int:
     spec = json.loads(arguments[0])
     from .kernel import Prepared
 
-    commands = os.dup(0)
-    keeper = Keeper(spec, commands, system.KEEPERS_REPORTS, Prepared())
+    keeper = Keeper(spec, system.KEEPERS_COMMANDS, system.KEEPERS_REPORTS, Prepared())
     return keeper.run(list(spec["preload"]))
 
 
@@ -61,7 +60,8 @@ class Keeper:
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         os.close(null)
-        os.set_inheritable(reports, False)
+        for descriptor in (commands, reports):
+            os.set_inheritable(descriptor, False)
         system.prctl(system.PR_SET_DUMPABLE, 0)
         system.prctl(system.PR_SET_CHILD_SUBREAPER, 1)
         if spec["walled"]:
@@ -166,6 +166,7 @@ class Keeper:
         os.mkdir(command["folder"], 0o700)  # noqa: PTH102 pathlib takes long to import
         sys.argv = [sys.executable]
         workspace = self._spec["workspace"]
+        os.chdir(workspace)  # agent code may have replaced the one that the keeper was started in
         return self._prepared.run(command["connection"], command["folder"], workspace)
 
     def _job_ended(self, number: int, code: int) -> None:
@@ -177,11 +178,15 @@ class Keeper:
 
     def _clear(self) -> None:
         self._note_ended(trees.end_all())
-        self._requests.forget_jobs()
+        self._requests.forget()
         child = os.fork()
         if child == 0:
-            os._exit(folders.empty(os.environ["HOME"], os.environ["TMPDIR"]))
+            try:
+                os._exit(leftovers.clear(self._spec["folder"]))
+            finally:
+                os._exit(1)  # it must never become a second keeper
         _, status = os.waitpid(child, 0)
+        self._requests = Requests(self._spec["folder"], self._job_ended)
         system.tell(self._reports, f"cleared {os.waitstatus_to_exitcode(status)}")
 
     def _note_ended(self, ended: list[tuple[int, int]]) -> None:

@@ -28,7 +28,7 @@ from types import SimpleNamespace
 from typing import Any
 
 sys.modules.setdefault("debugpy", None)  # type: ignore[arg-type]  # half a second, for nobody
-import ipykernel.debugger  # noqa: F401 it looks for debugpy once
+import ipykernel.debugger  # it looks for debugpy once
 
 if sys.modules["debugpy"] is None:
     del sys.modules["debugpy"]
@@ -195,9 +195,19 @@ class SandboxKernel(IPythonKernel):
     """Runs Python and bash cells; replies tell only how a cell ended."""
 
     shell_class = TextShell
+
     folder: Path
     workspace: str
     streams: Streams
+
+    def __init__(self, **settings: Any) -> None:
+        # For a debugger it lists every module's file, which copies pages of all that is shared.
+        module = vars(ipykernel.ipkernel)
+        module["sys"] = SimpleNamespace(modules={})
+        try:
+            super().__init__(**settings)
+        finally:
+            module["sys"] = sys
 
     async def do_execute(
         self, code: str, silent: bool, *args: Any, cell_meta: Any = None, **kwargs: Any
@@ -304,6 +314,9 @@ class SandboxApp(IPKernelApp):
         TextShell.instance().parent = TextShell.instance().kernel = self.kernel
         self.init_shell()
         self.start()
+
+    def init_heartbeat(self) -> None:
+        """Nobody listens: the keeper reports an end."""
 
     def init_crash_handler(self) -> None:
         """What goes wrong is written and ends the kernel."""

@@ -131,12 +131,8 @@ class Requests:
             elif connection.waits_for and self._jobs[connection.waits_for].code is not None:
                 self._answer(connection, self._jobs[connection.waits_for].told())
 
-    def forget_jobs(self) -> None:
-        """They have all ended, and their logs go."""
-        self._jobs.clear()
-
     def forget(self) -> None:
-        """In a fork: none of this is its own."""
+        """In a fork, where none of this is its own; or once all has ended."""
         self._listener.close()
         for connection in self._connections.values():
             connection.socket.close()

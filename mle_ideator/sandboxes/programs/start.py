@@ -18,7 +18,8 @@ def load_package() -> None:
     spec = spec_from_file_location(
         PACKAGE, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
-    assert spec is not None and spec.loader is not None  # noqa: S101 a file gives both
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{folder} is no package")
     sys.modules[PACKAGE] = package = module_from_spec(spec)
     spec.loader.exec_module(package)
 

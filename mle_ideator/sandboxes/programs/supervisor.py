@@ -13,6 +13,7 @@ becomes the output of whatever it starts.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -23,6 +24,8 @@ from typing import Any
 from . import system, trees
 
 LIFELINE, REPORTS, OUTPUT = 0, 1, 2
+_CLEAR = 10
+"""Descriptors from here on are in nobody's way."""
 Task = Callable[[], Any]
 
 
@@ -76,12 +79,12 @@ def _confined(spec: dict[str, Any], start: Callable[[int], Task | None], command
 
 
 def _become(spec: dict[str, Any], commands: int) -> None:
-    """The keeper as a program: commands on its input, reports on 3, output where all goes."""
-    reports = os.dup(REPORTS)
-    os.dup2(commands, 0)
-    os.dup2(OUTPUT, 1)
-    os.dup2(reports, system.KEEPERS_REPORTS)
-    os.set_inheritable(system.KEEPERS_REPORTS, True)  # also if it was there already
+    """The keeper as a program: no input, output where all goes."""
+    given = {system.KEEPERS_COMMANDS: commands, system.KEEPERS_REPORTS: REPORTS}
+    moved = {number: fcntl.fcntl(here, fcntl.F_DUPFD, _CLEAR) for number, here in given.items()}
+    for number, here in {**moved, 0: os.open(os.devnull, os.O_RDONLY), 1: OUTPUT}.items():
+        os.dup2(here, number)
+    os.closerange(system.KEEPERS_COMMANDS + 1, os.sysconf("SC_OPEN_MAX"))
     command = spec["command"]
     try:
         os.execvp(command[0], command)  # noqa: S606 that is what it is for

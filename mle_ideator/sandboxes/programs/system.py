@@ -19,10 +19,12 @@ _KEYCTL = {"x86_64": 250, "aarch64": 219}
 _JOIN_SESSION_KEYRING = 1
 _LIKELY_KILLED = "800"
 _ARG_START = 45
+_ENV_START = 47
 """Among the fields of /proc/PID/stat that follow the name."""
 
-KEEPERS_REPORTS = 3
-"""The descriptor on which a keeper that was started as a program reports."""
+KEEPERS_REPORTS, KEEPERS_COMMANDS = 3, 6
+"""The descriptors on which a keeper that was started as a program reports, and is told what to do;
+not its input, which whatever makes the walls would share with it. Those between are the walls'."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -69,12 +71,12 @@ def set_limits(limits: Mapping[str, int]) -> None:
 def overwrite_variable(name: str, value: str) -> None:
     """In the memory that the process was started with, which `/proc/PID/environ` shows.
 
-    The value there must have the same length, and `os.environ` must not have set it yet.
+    The value there must have the same length.
     """
-    libc.getenv.restype = ctypes.c_void_p
-    place = libc.getenv(name.encode())
-    if place and len(ctypes.string_at(place)) == len(value):
-        ctypes.memmove(place, value.encode(), len(value))
+    start, end = _memory(_ENV_START)
+    place = ctypes.string_at(start, end - start).find(b"%s=" % name.encode()) if start else -1
+    if place >= 0:
+        ctypes.memmove(start + place + len(name) + 1, value.encode(), len(value))
 
 
 def show_command(words: Iterable[str]) -> None:
@@ -82,11 +84,16 @@ def show_command(words: Iterable[str]) -> None:
 
     The byte at its end says that this is one text, not words with zero bytes between them.
     """
-    fields = pathlib.Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
-    start, end = (int(fields[number]) for number in (_ARG_START, _ARG_START + 1))
+    start, end = _memory(_ARG_START)
     if start and end - start > 1:
         text = os.fsencode(" ".join(words))[: end - start - 2]
         ctypes.memmove(start, text.ljust(end - start - 1, b"\0") + b"\1", end - start)
+
+
+def _memory(field: int) -> tuple[int, int]:
+    """The start and end of what `/proc/PID/stat` tells the place of."""
+    fields = pathlib.Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+    return int(fields[field]), int(fields[field + 1])
 
 
 def join(groups: Iterable[str]) -> None:

@@ -30,21 +30,21 @@ _CLEAR = 10
 
 
 class Walls:
-    """Begins to make walls with bubblewrap's options, in a file; they end with this process.
+    """Begins to make walls with bubblewrap and its options, in a file; they end with this process.
 
     A second file, `OPTIONS.calls`, is the filter of system calls that the options refer to.
     """
 
-    def __init__(self, options: str) -> None:
+    def __init__(self, bubblewrap: str, options: str) -> None:
         opened = _clear(os.open(options, os.O_RDONLY))
         calls = _clear(os.open(f"{options}.calls", os.O_RDONLY))
         waiting, self._held = map(_clear, os.pipe())
         self._ready, says_ready = map(_clear, os.pipe())
         self._info, says_info = map(_clear, os.pipe())
         given = {0: waiting, 1: says_ready, _OPTIONS: opened, _INFO: says_info, _FILTER: calls}
-        words = ("bwrap", "--args", str(_OPTIONS), "--info-fd", str(_INFO), "--", *_WAITS)
+        words = (bubblewrap, "--args", str(_OPTIONS), "--info-fd", str(_INFO), "--", *_WAITS)
         moves = [(os.POSIX_SPAWN_DUP2, here, there) for there, here in given.items()]
-        os.posix_spawnp(words[0], words, os.environ, file_actions=moves)
+        os.posix_spawn(bubblewrap, words, os.environ, file_actions=moves)
         for descriptor in given.values():
             os.close(descriptor)
 

@@ -1,4 +1,4 @@
-"""Cells that turn on the keeper: its socket, its process, clean runs of scripts, background jobs."""
+"""Cells that turn on the keeper: its socket, its process, clean runs of scripts, jobs."""
 
 from __future__ import annotations
 
@@ -159,6 +159,7 @@ kept.listen(); print('done')
             ),
             _RENEWED,
         ),
+        slow=True,
     ),
 )
 
@@ -216,7 +217,7 @@ kill -9 $client; wait 2> /dev/null; rm -f s.py pid; sleep 0.3; echo done
         then=(
             Cell(
                 name="none is told",
-                code="import glob\n"
+                code="import glob, os\n"
                 "for path in glob.glob('/proc/[0-9]*/environ'):\n"
                 "    try: text = open(path).read()\n"
                 "    except OSError: continue\n"
@@ -237,6 +238,7 @@ python s.py
         needs=("processes",),
         seen=Seen(status=("limit", "timeout", "died", "error", "ok"), hits=("processes",)),
         restart=True,
+        slow=True,
     ),
 )
 
@@ -259,6 +261,7 @@ print(sum('refused' in job for job in started) >= 50, len(started))
         limit_s=30,
         seen=Seen(text=("^done",)),
         then=(_ALL_JOBS_END, _LIVES),
+        slow=True,
     ),
     _keeper(
         "names of jobs that are commands to the terminal and the runtime",
@@ -358,9 +361,12 @@ kill -STOP $keeper; echo 'print(6 * 7)' > s.py; python s.py; timeout 1 job list;
 """,
         seen=Seen(status=("ok", "error"), text=("^42$",)),
         then=(
-            Cell(name="the kernel goes", code="import os; os._exit(3)", seen=Seen(status=("died",))),
+            Cell(
+                name="the kernel goes", code="import os; os._exit(3)", seen=Seen(status=("died",))
+            ),
             _LIVES,
         ),
+        slow=True,
     ),
     _keeper(
         "stopped, then the kernel goes",

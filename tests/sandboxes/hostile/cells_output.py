@@ -11,7 +11,7 @@ CELLS = (
         name="10 GB of output",
         language="bash",
         code="head -c 10G /dev/zero | tr '\\0' x",
-        limit_s=3,
+        limit_s=1,
         seen=_CUT,
     ),
     Cell(
@@ -28,12 +28,14 @@ CELLS = (
     ),
     Cell(
         name="nothing but carriage returns",
+        slow=True,
         language="bash",
         code="head -c 30M /dev/zero | tr '\\0' '\\r'; echo; echo end",
         seen=Seen(text=("^end",)),
     ),
     Cell(
         name="progress bars without end",
+        slow=True,
         code="while True: print('x' * 100, end='\\r')",
         limit_s=1,
         seen=Seen(status=("timeout",)),
@@ -52,6 +54,7 @@ CELLS = (
     ),
     Cell(
         name="escape codes that never end",
+        slow=True,
         code="print('\\x1b[' + '1;' * 5_000_000); print('\\x1b]0;' + 'x' * 5_000_000)",
         seen=Seen(status=("ok",)),
         then=(Cell(name="the next", code="print('next')", seen=Seen(text=("next",))),),
@@ -87,6 +90,7 @@ CELLS = (
     ),
     Cell(
         name="takes the pipe's other end",
+        slow=True,
         code="""
 import fcntl, os
 fcntl.fcntl(1, 1031, 4096)
@@ -104,6 +108,7 @@ for how in (os.O_RDONLY | os.O_NONBLOCK, os.O_RDWR | os.O_NONBLOCK):
     ),
     Cell(
         name="a pipe that nobody empties any more",
+        slow=True,
         code="""
 import os, signal, threading
 taken = os.open('/proc/self/fd/1', os.O_RDONLY | os.O_NONBLOCK)
@@ -134,12 +139,14 @@ sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = sys.stdin = Odd()
     ),
     Cell(
         name="streams that were deleted and detached",
+        slow=True,
         code="import sys; sys.stdout.detach(); del sys.stdout, sys.stderr",
         limit_s=2,
         seen=Seen(status=("ok", "error")),
     ),
     Cell(
         name="a stream that hangs",
+        slow=True,
         code="""
 import sys, time
 class Odd:
@@ -161,7 +168,7 @@ print('x')
     ),
     Cell(
         name="closes the kernel's sockets",
-        code="import os; os.closerange(3, 4096); print('here', flush=True)",
+        code="import os; print('here', flush=True); os.closerange(3, 4096)",
         seen=Seen(status=("died",), text=("here",)),
     ),
 )

@@ -31,6 +31,7 @@ MEMORY = (
     ),
     Cell(
         name="memory, many processes a bit each",
+        slow=True,
         language="bash",
         code="""
 for i in $(seq 40); do
@@ -139,6 +140,7 @@ PROCESSES = (
     ),
     Cell(
         name="fork bomb of Python",
+        slow=True,
         code="""
 import os, time
 while True:
@@ -180,9 +182,9 @@ except RuntimeError as error:
         restart=True,
     ),
     Cell(
-        name="1000 short children",
+        name="300 short children",
         language="bash",
-        code="for i in $(seq 1000); do /bin/true; done; echo done",
+        code="for i in $(seq 300); do /bin/true; done; echo done",
         limit_s=30,
         seen=Seen(text=("done",)),
     ),
@@ -198,7 +200,7 @@ except RuntimeError as error:
         name="a swarm of zombies",
         code="""
 import os
-for _ in range(60):
+for _ in range(30):
     if os.fork() == 0: os._exit(0)
 print('done')
 """,
@@ -312,10 +314,12 @@ rm -f "$TMPDIR"/bomb* "$HOME"/bomb*; true
         limit_s=25,
         needs=("disk",),
         seen=_DISK,
+        on={"docker": Seen(text=("No space left on device",), never=("^survived",))},
         restart=True,
     ),
     Cell(
         name="10,000 empty files and a deep folder",
+        slow=True,
         code="""
 import os
 os.mkdir('many'); os.chdir('many')
@@ -357,6 +361,7 @@ except OSError as error:
     ),
     Cell(
         name="epoll, inotify, pipes and queues that leak",
+        slow=True,
         code="""
 import ctypes, os, select
 libc = ctypes.CDLL(None)
@@ -375,6 +380,7 @@ print('done')
     ),
     Cell(
         name="a full queue of signals",
+        slow=True,
         code="""
 import ctypes, os, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGRTMIN})
@@ -413,6 +419,7 @@ BOUNDS = (
     ),
     Cell(
         name="lowers its bounds to nothing",
+        slow=True,
         code="""
 import resource
 for name in ('NOFILE', 'NPROC', 'FSIZE', 'STACK', 'AS', 'DATA'):

@@ -38,6 +38,7 @@ builtins.__import__ = fails
     ),
     Cell(
         name="exceptions replaced",
+        slow=True,
         code="""
 import builtins
 class Exception(BaseException): pass
@@ -63,6 +64,7 @@ sys.path.clear(); sys.meta_path.clear(); sys.path_hooks.clear()
     ),
     Cell(
         name="modules of the kernel replaced",
+        slow=True,
         code="""
 import asyncio, os, signal, subprocess, sys, threading, time
 subprocess.Popen = os.fork = time.sleep = threading.Thread = signal.signal = None
@@ -87,6 +89,7 @@ sys.setprofile(trace); sys.settrace(trace)
     ),
     Cell(
         name="garbage collection that fails",
+        slow=True,
         code="""
 import gc
 def callback(*_): raise SystemExit
@@ -125,6 +128,7 @@ KERNEL = (
     ),
     Cell(
         name="closes every socket of the kernel's context",
+        slow=True,
         code="import zmq; zmq.Context.instance().destroy(0); import time; time.sleep(600)",
         limit_s=1,
         seen=Seen(status=("died", "timeout")),
@@ -137,6 +141,7 @@ KERNEL = (
     ),
     Cell(
         name="puts sockets of its own in their place",
+        slow=True,
         code=f"""
 import os, socket
 folder = str({_FOLDER})
@@ -164,6 +169,7 @@ type(kernel).do_execute = forged
     ),
     Cell(
         name="floods the shell socket with answers",
+        slow=True,
         code="""
 import threading, time
 kernel = get_ipython().kernel
@@ -180,6 +186,7 @@ time.sleep(600)
     ),
     Cell(
         name="asks its own kernel to run, to interrupt and to stop",
+        slow=True,
         code=_CLIENT
         + """
 client.start_channels(hb=False)
@@ -241,6 +248,7 @@ sleep 5
     ),
     Cell(
         name="a process that fills the workspace's names",
+        slow=True,
         language="bash",
         code="""
 setsid bash -c 'for i in $(seq 60); do rm -rf input/x solution.py; ln -sfn /etc/shadow solution.py

@@ -48,6 +48,7 @@ true
     ),
     Cell(
         name="answers and keys in every small file that can be read",
+        slow=True,
         code="""
 import os, re
 pattern = re.compile(b'canary' + rb'-[a-z]+-[0-9a-f]{16}')

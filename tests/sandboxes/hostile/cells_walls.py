@@ -142,6 +142,7 @@ except OSError as error: print('refused', error)
     ),
     Cell(
         name="closes the workspace, the home, /tmp",
+        slow=True,
         code="""
 import os, tempfile
 for folder in (os.getcwd(), os.path.expanduser('~'), tempfile.gettempdir()):
@@ -172,6 +173,7 @@ PROCESSES = (
     ),
     Cell(
         name="stops everything that it can reach",
+        slow=True,
         language="bash",
         code="kill -STOP -1",
         limit_s=1,
@@ -181,6 +183,7 @@ PROCESSES = (
     ),
     Cell(
         name="terminates everything that it can reach",
+        slow=True,
         language="bash",
         code="kill -TERM -1; sleep 0.2; kill -INT -1; kill -HUP -1; kill -QUIT -1; sleep 60",
         limit_s=2,
@@ -196,6 +199,7 @@ PROCESSES = (
     ),
     Cell(
         name="stops its parent",
+        slow=True,
         code="import os, time; os.kill(os.getppid(), 19); time.sleep(0.5); print('on')",
         limit_s=3,
         seen=Seen(status=("ok", "died", "error", "timeout")),
@@ -203,6 +207,7 @@ PROCESSES = (
     ),
     Cell(
         name="kills its group and its session",
+        slow=True,
         language="bash",
         code="kill -9 -- -$PPID $PPID 0; sleep 60",
         limit_s=3,
@@ -268,6 +273,7 @@ for pid in sorted({os.getppid(), 1}):
     ),
     Cell(
         name="its own memory holds nothing of the runtime",
+        slow=True,
         code="""
 import re
 pattern = re.compile(b'canary' + rb'-[a-z]+-[0-9a-f]{16}')

@@ -18,7 +18,7 @@ from tests.sandboxes.hostile.host import Host
 from tests.sandboxes.hostile.table import Cell, Left, Seen
 
 LIMITS = SandboxLimits(
-    memory_gib=0.75, processes=150, disk_gib=0.25, file_gib=0.1, output_chars=20_000
+    memory_gib=0.75, processes=100, disk_gib=0.25, file_gib=0.1, output_chars=20_000
 )
 GRACE_S = 5.0
 _LONGEST_NOTE = 3000

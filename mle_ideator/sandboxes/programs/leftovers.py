@@ -1,0 +1,61 @@
+"""What agent code leaves in a container beside its workspace, removed from inside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from . import system
+
+_SHARED = ("/dev/shm", "/dev/mqueue")  # noqa: S108
+_USABLE = 0o700
+_REMOVE = 0
+
+
+def clear(*folders: str) -> int:
+    """Empty home, temporary folder, shared memory and `folders`; 1 if something is left, else 0."""
+    own = (os.environ["HOME"], os.environ["TMPDIR"], *folders)
+    shared = filter(os.path.isdir, _SHARED)
+    return int(not all([*map(_emptied, (*own, *shared)), _system_v_removed()]))
+
+
+def _emptied(folder: str) -> bool:
+    """Remove all that lies in it, whatever its mode."""
+    try:
+        with suppress(PermissionError):  # not its owner, but all may use it
+            os.chmod(folder, _USABLE)  # noqa: PTH101
+        with os.scandir(folder) as entries:
+            for entry in list(entries):
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, onerror=_make_usable)
+                else:
+                    os.unlink(entry.path)  # noqa: PTH108
+        return not os.listdir(folder)  # noqa: PTH208
+    except (OSError, RecursionError):
+        return False
+
+
+def _make_usable(again: Callable[[Any], Any], path: str, _: Any) -> None:
+    for place in (os.path.dirname(path), path):  # noqa: PTH120
+        os.chmod(place, _USABLE, follow_symlinks=os.chmod not in os.supports_follow_symlinks)  # noqa: PTH101
+    again(path)
+
+
+def _system_v_removed() -> bool:
+    """Shared memory, messages and semaphores of System V, which no process has to hold."""
+    libc = system.libc
+    for number in _listed("shm"):
+        libc.shmctl(number, _REMOVE, None)
+    for number in _listed("msg"):
+        libc.msgctl(number, _REMOVE, None)
+    for number in _listed("sem"):
+        libc.semctl(number, 0, _REMOVE)
+    return not any(map(_listed, ("shm", "msg", "sem")))
+
+
+def _listed(kind: str) -> list[int]:
+    with open(f"/proc/sysvipc/{kind}") as table:  # noqa: PTH123
+        return [int(line.split()[1]) for line in table.readlines()[1:]]
