@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mle_ideator.sandboxes.accounts import write_accounts
 from mle_ideator.sandboxes.environment import environment, python_folders, user_packages
+from mle_ideator.sandboxes.facts import bound_bytes
 from mle_ideator.sandboxes.kernel import KernelSandbox
 from mle_ideator.sandboxes.placement import PROGRAMS, Placement
 from mle_ideator.sandboxes.programs.calls import filter_code
@@ -58,7 +59,7 @@ class BubblewrapSandbox(KernelSandbox):
         "environment variables: none of the runtime's keys and tokens are passed on",
         "privileges: no capability, none can be gained",
         "system calls: no keys, no sockets but local and internet ones, no io_uring, no tracing of "
-        "the kernel",
+        "the kernel, no namespaces of users, no files that run as their owner (set-user-id)",
         "limits: memory, processes, processor time, disk, time of a cell, size of a file, size of "
         "the output, no core dumps",
     )
@@ -119,6 +120,7 @@ class BubblewrapSandbox(KernelSandbox):
             *_no_nesting(),
             *(("--seccomp", "5") if filter_code() else ()),  # else its own processes have none
             *_system_mounts(),
+            *_shared_memory(bound_bytes(self._request.limits) // 2),
             *accounts,
             *("--bind", str(private.temporary), "/tmp"),  # noqa: S108
             *("--bind", str(private.home), _HOME),
@@ -156,6 +158,15 @@ def _system_mounts() -> list[str]:
     for device in (found for pattern in _GPUS for found in sorted(Path("/dev").glob(pattern))):
         words += ["--dev-bind-try", str(device), str(device)]
     return words
+
+
+def _shared_memory(size: int) -> list[str]:
+    """Nothing else in /dev can be written, and this holds so many bytes.
+
+    A bubblewrap that can not limit it, before 0.8, leaves it half of the machine's memory.
+    """
+    limit = ("--size", str(size)) if _no_nesting() else ()
+    return [*limit, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108 its own
 
 
 def _machine_wide() -> list[str]:
@@ -225,7 +236,6 @@ def _unavailable() -> str | None:
     return failure and f"bwrap failed ({failure}); {_advice()}"
 
 
-@cache
 def _program() -> str:
     """Where it is, as the runtime's path says, not the sandbox's; empty if it is nowhere."""
     found = shutil.which("bwrap")

@@ -24,6 +24,7 @@ from mle_ideator.sandboxes.group_places import bounds_below, group_places, hand_
 from mle_ideator.sandboxes.group_reader import GroupReader
 from mle_ideator.sandboxes.hierarchies import PROC, Group, groups_of, try_write
 from mle_ideator.sandboxes.owners import is_gone, this_process
+from mle_ideator.sandboxes.processes import kill
 from mle_ideator.sandboxes.usage import Counts
 
 _PREFIX = "mle-ideator_"
@@ -91,8 +92,7 @@ class ControlGroup(GroupReader):
             deadline = time.monotonic() + _KILL_S
             while (members := self._members()) and time.monotonic() < deadline:
                 try_write(self._folder("pids") / "pids.max", "0")
-                for pid in members:
-                    self._kill_member(pid)
+                kill(members, signal.SIGKILL, still=self._holds)
                 time.sleep(_PAUSE_S)
             try_write(self._folder("pids") / "pids.max", self._processes)
         self._refused_by_kill += self._refused() - refused
@@ -154,15 +154,8 @@ class ControlGroup(GroupReader):
                 found.update(map(int, file.read_text().split()))
         return found - {0, os.getpid()}
 
-    def _kill_member(self, pid: int) -> None:
-        """It, not another process that has got its id meanwhile."""
-        with suppress(OSError):
-            process = os.pidfd_open(pid)
-            try:
-                if self._name in (PROC / str(pid) / "cgroup").read_text():
-                    signal.pidfd_send_signal(process, signal.SIGKILL)
-            finally:
-                os.close(process)
+    def _holds(self, pid: int) -> bool:
+        return self._name in (PROC / str(pid) / "cgroup").read_text()
 
 
 def why_not(proc: Path = PROC) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from mle_ideator.errors import SandboxError
-from mle_ideator.sandboxes import notes, processes
+from mle_ideator.sandboxes import notes
 from mle_ideator.sandboxes.keeping import Keeper
+from mle_ideator.sandboxes.processes import Process, described, trees, without_clients
 from mle_ideator.sandboxes.running import RunningKernel
 from mle_ideator.sandboxes.watching import Watch
 from mle_ideator.waiting import finish
@@ -19,6 +22,8 @@ from mle_ideator.waiting import finish
 _END_S = 1.0
 """For ending what a cell has started, which may go on starting more; then all is ended."""
 _PAUSE_S = 0.002
+_HANG_UP_S = 0.3
+_log = logging.getLogger(__name__)
 
 
 class Interior:
@@ -27,7 +32,7 @@ class Interior:
     def __init__(self, kernels: Path, start_keeper: Callable[[Interior], Awaitable[None]]) -> None:
         self._kernels, self._start_keeper = kernels, start_keeper
         self._watching: asyncio.Task[None] | None = None
-        self._ending: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
         self.watch: Watch | None = None
         self.keeper: Keeper | None = None
         self.kernel: RunningKernel | None = None
@@ -42,42 +47,50 @@ class Interior:
     def watch_over(self, watch: Watch) -> None:
         """From now on, until the keeper is dropped."""
         self.watch, self._watching = watch, asyncio.create_task(watch.run())
+        self._watching.add_done_callback(_log_fault)
+
+    def go_on_watching(self) -> None:
+        """Where a fault has ended the watch."""
+        if self.watch is not None and self._watching is not None and self._watching.done():
+            self.watch_over(self.watch)
 
     def news(self) -> list[str]:
         """What goes on beside the cells."""
         if self.keeper is None:
             return []
-        ended = notes.jobs_ended(self.keeper.ended_jobs())
-        return [*ended, *notes.still_running(self.keeper.agents())]
+        ended = notes.jobs_ended(*self.keeper.ended_jobs())
+        return [*ended, *notes.still_running(without_clients(self.keeper.agents()))]
 
-    async def end_agents(self, before: set[int], *, spare_jobs: bool) -> list[processes.Process]:
+    async def end_agents(self, before: set[int], *, spare_jobs: bool) -> list[Process]:
         """Kill what was not there before, jobs perhaps apart, and the kernel's own workers.
 
         They are stopped first, so that nothing forks between being seen and being killed. If that
         comes to no end, the keeper goes, with all.
         """
-        keeper, killed = self.keeper, dict[int, processes.Process]()
+        keeper, killed = self.keeper, dict[int, Process]()
         if keeper is None or not keeper.started(before):
             return []
-        spared = await keeper.jobs() if spare_jobs else set()
+        jobs = await keeper.jobs() if spare_jobs else set()
         deadline = time.monotonic() + _END_S
         stopped: set[int] = set()
-        while found := keeper.started(before) - processes.trees(spared):
+        helpers: set[int] = set()
+        while found := keeper.started(before) - trees(jobs) - helpers:
             if time.monotonic() > deadline:
                 await self.drop_keeper()
                 break
             if fresh := found - stopped:
-                processes.kill(fresh, signal.SIGSTOP)
+                keeper.signal_agents(fresh, signal.SIGSTOP)
                 stopped |= fresh
             else:
-                named = processes.agents(found)
-                spared |= (helpers := found - set(named))
-                processes.kill(helpers, signal.SIGCONT)
-                processes.kill(named)
-                killed |= named
+                known = {process.pid: process for process in described(found)}
+                own = {pid for pid, process in known.items() if keeper.is_helper(process)}
+                keeper.signal_agents(own, signal.SIGCONT)
+                keeper.signal_agents(found - own, signal.SIGKILL)
+                killed |= {pid: known[pid] for pid in known.keys() - own}
+                helpers |= own
                 stopped.clear()
             await asyncio.sleep(_PAUSE_S)
-        return list(killed.values())
+        return without_clients(killed.values())
 
     async def drop_kernel(self) -> None:
         """End the kernel and what it left behind; all that runs, if it can not be done without."""
@@ -89,17 +102,16 @@ class Interior:
         """End all that runs. Where that takes long, it goes on: `ended` waits for it."""
         await self._hang_up()
         keeper, self.keeper = self.keeper, None
-        if self._watching is not None:
-            self._watching.cancel()
+        watching, self._watching = self._watching, None
+        if watching is not None:
+            watching.cancel()
         if keeper is not None:
-            self._ending = asyncio.create_task(finish(keeper.close()))
-            await asyncio.wait({self._ending}, timeout=_END_S)
+            await self._end(keeper.close(), _END_S)
 
     async def ended(self) -> None:
         """Until nothing is left of keepers that were dropped: many processes take long to die."""
-        ending, self._ending = self._ending, None
-        if ending is not None:
-            await finish(_awaited(ending))
+        while self._ending:
+            await finish(_awaited(self._ending.pop()))
 
     async def clear(self) -> bool:
         """End all but the keeper and empty what could be written, the workspace apart; false if
@@ -128,7 +140,20 @@ class Interior:
     async def _hang_up(self) -> None:
         kernel, self.kernel = self.kernel, None
         if kernel is not None:
-            await finish(kernel.close())
+            await self._end(kernel.close(), _HANG_UP_S)
+
+    async def _end(self, closing: Coroutine[Any, Any, None], patience_s: float) -> None:
+        ending = asyncio.create_task(finish(closing))
+        self._ending.add(ending)
+        await asyncio.wait({ending}, timeout=patience_s)
+        if ending.done():
+            self._ending.discard(ending)
+            await ending
+
+
+def _log_fault(watching: asyncio.Task[None]) -> None:
+    if not watching.cancelled() and (fault := watching.exception()):
+        _log.error("a watch ended by a fault; it goes on when the next cell begins", exc_info=fault)
 
 
 async def _awaited(task: asyncio.Task[None]) -> None:

@@ -23,6 +23,8 @@ _SOFT_END_S = 0.7
 """Then everything is ended, which takes longer to start again."""
 _ANSWER_S = 0.5
 _LARGEST_CODE = 255
+_MOST_TOLD = 10
+"""Of the jobs that end within a cell; more are counted."""
 _REPORT = re.compile(rb"([a-z]{1,20})((?: -?\d{1,10})*)\n")
 _CLEAR_S = 10.0
 
@@ -43,6 +45,7 @@ class Keeper:
         self._kernel = 0
         self._answers: dict[str, asyncio.Future[list[int]]] = {}
         self._ended_jobs: list[tuple[int, int]] = []
+        self._more_ended = 0
         loop = asyncio.get_running_loop()
         self.gone: asyncio.Future[str] = loop.create_future()
         self.kernel_ended: asyncio.Future[str] = loop.create_future()
@@ -94,8 +97,11 @@ class Keeper:
         return self._chain
 
     def agents(self) -> list[processes.Process]:
-        """What agent code has started and still runs, kernel apart."""
-        return processes.agents_below(self._launched.pid, self._chain | {self._kernel})
+        """What agent code has started and still runs, kernel apart, to be told."""
+        known = self._chain | {self._kernel}
+        below = (pid for pid in processes.descendants(self._launched.pid) if pid not in known)
+        found = processes.described(below)
+        return [p for p in found if not self.is_helper(p)]
 
     def started(self, before: Collection[int] = ()) -> set[int]:
         """Ids of what agent code has started and still runs, without those of `before`; but the
@@ -105,16 +111,27 @@ class Keeper:
         found = {*below}.difference(self._chain, {self._kernel}, before).union(own)
         return {pid for pid in found if processes.lives(pid)}
 
+    def is_helper(self, process: processes.Process) -> bool:
+        """Python's own, which the kernel needs as long as it lives."""
+        return processes.is_tracker(process, self._kernel)
+
+    def signal_agents(self, pids: Collection[int], how: signal.Signals) -> None:
+        """Those of them that still run in the sandbox."""
+        root = self._launched.pid
+        processes.kill(pids, how, still=lambda pid: processes.is_below(pid, root))
+
     async def jobs(self) -> set[int]:
         """Running jobs, and scripts that they have started: all below these is theirs."""
         roots = await self._answer("protected", {"do": "protect"}, _ANSWER_S) or []
         below = processes.descendants(self._launched.pid) if roots else []
         return {self._host_pid(root, below) for root in roots} - {0}
 
-    def ended_jobs(self) -> list[tuple[int, int]]:
-        """Numbers and exit codes of the jobs that have ended since the last time."""
-        ended, self._ended_jobs = self._ended_jobs, []
-        return ended
+    def ended_jobs(self) -> tuple[list[tuple[int, int]], int]:
+        """Numbers and exit codes of jobs that have ended since the last time, and how many more
+        have."""
+        ended, more = self._ended_jobs, self._more_ended
+        self._ended_jobs, self._more_ended = [], 0
+        return ended, more
 
     def not_started(self, why: str | None = None) -> SandboxError:
         """Why a start came to nothing."""
@@ -163,7 +180,10 @@ class Keeper:
             case "gone", [code]:
                 self._end(f"its keeper ended: {ended_by(code)}")
             case "job", [number, code]:
-                self._ended_jobs.append((number, code))
+                if len(self._ended_jobs) < _MOST_TOLD:
+                    self._ended_jobs.append((number, code))
+                else:
+                    self._more_ended += 1
             case _ if (answer := self._answers.get(word)) and not answer.done():
                 answer.set_result(values)
 

@@ -149,7 +149,7 @@ class KernelSandbox(ABC):
         )
 
     async def __aenter__(self) -> Self:
-        if reason := self.unavailable():
+        if reason := await in_thread(self.unavailable):
             raise SandboxError(f"the {self.kind} sandbox can not be used here: {reason}")
         if not self._inputs.is_dir():
             raise SandboxError(f"the folder with the inputs does not exist: {self._inputs}")
@@ -293,6 +293,7 @@ class KernelSandbox(ABC):
     async def _catch_up(self) -> list[str]:
         """What happened since the last cell."""
         interior = self._interior
+        interior.go_on_watching()
         if interior.watch is not None and interior.watch.breached.done():
             await interior.drop_keeper()
             return [notes.stopped_before(interior.watch.breached.result().words)]

@@ -39,14 +39,14 @@ def _listed(what: str, processes: Sequence[Process]) -> list[str]:
     return [f"{what}: {shown}" + (f"; and {more} more" if more > 0 else "")]
 
 
-def jobs_ended(jobs: Sequence[tuple[int, int]]) -> list[str]:
-    """Numbers and exit codes; more than can be shown are counted."""
+def jobs_ended(jobs: Sequence[tuple[int, int]], more: int = 0) -> list[str]:
+    """Numbers and exit codes; more than can be shown are counted, with `more` others."""
     lines = [
         f"background job {number} ended with "
         + (f"exit code {code}" if code >= 0 else f"signal {-code}")
         for number, code in jobs[:_SHOWN]
     ]
-    more = len(jobs) - _SHOWN
+    more += len(jobs) - _SHOWN
     return [*lines, f"and {more} more jobs ended"] if more > 0 else lines
 
 

@@ -35,10 +35,8 @@ _log = logging.getLogger(__name__)
 _READY_TIMEOUT_S = 120.0
 _FORK_TIMEOUT_S = 10.0
 _LONGEST = 64 * 1024
-# A home is looked for by some modules; pyarrow's allocator must not start its thread.
 _ONLY_HERE = {
-    "HOME": "/",
-    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "HOME": "/",  # some modules look for one
     MARK: "0" * MARK_LENGTH,  # where forks write theirs
 }
 
@@ -89,9 +87,12 @@ def do_without(environment: Mapping[str, str], modules: tuple[str, ...], why: st
 
 def close_all() -> None:
     """End every fork server of this process, also those that still import; sandboxes stay."""
+    servers = [kind.server for kind in list(_kinds.values()) if kind.server is not None]
+    _kinds.clear()
+    for server in servers:
+        server.close()
     for process in list(_processes):
         process.kill()
-    _kinds.clear()
 
 
 atexit.register(close_all)

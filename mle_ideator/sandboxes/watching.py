@@ -30,7 +30,7 @@ _SLOWEST_S = 1.0
 _COST = 30
 """A pause is at least so many times as long as what was done before it."""
 _COST_IN_HASTE = 8
-_QUICK_WALK_S = 0.02
+_QUICK_WALK_S, _SETTLE_S = 0.02, 0.2
 _NEAR = 0.8
 """Of the memory bound: from here on it is measured exactly."""
 _HASTE = 0.05
@@ -74,6 +74,7 @@ class Watch:
         self._told = group.counts() if group else Counts()
         self._cpu_s: dict[int, float] = {}
         self._one_walk, self._walked_s = asyncio.Lock(), 0.0
+        self._settling: asyncio.Task[int] | None = None
         self._full: frozenset[tuple[str, int]] = frozenset()
         self._full_told: frozenset[tuple[str, int]] | None = None
         self._breached = self._future()
@@ -85,9 +86,13 @@ class Watch:
 
     async def run(self) -> None:
         """Until it is cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._watch_processes())
-            tasks.create_task(self._watch_disk())
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._watch_processes())
+                tasks.create_task(self._watch_disk())
+        finally:
+            if self._settling is not None:
+                self._settling.cancel()
 
     def begin(self) -> None:
         """A cell begins: what the last one was stopped for does not stop this one by itself."""
@@ -96,9 +101,11 @@ class Watch:
         self._disk.begin()
 
     async def settle(self) -> None:
-        """A cell has ended: look at its files once more, if that is quick."""
+        """A cell has ended: look at its files once more, as far as that is quick."""
         if self._walked_s < _QUICK_WALK_S:
-            await self._walk()
+            if self._settling is None or self._settling.done():
+                self._settling = asyncio.create_task(self._walk())
+            await asyncio.wait({self._settling}, timeout=_SETTLE_S)
 
     def hits(self) -> tuple[tuple[SandboxLimit, str], ...]:
         """Bounds that were met since the last call without stopping the cell, with words for the

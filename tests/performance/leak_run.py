@@ -76,7 +76,8 @@ def held(folder: Path) -> Held:
 
 
 def _pooled() -> int:
-    return sum(thread.name.startswith("asyncio_") for thread in threading.enumerate())
+    pools = ("asyncio_", "sandboxes-")
+    return sum(thread.name.startswith(pools) for thread in threading.enumerate())
 
 
 def _link(entry: Path) -> str:

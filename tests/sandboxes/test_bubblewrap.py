@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 
 from mle_ideator.errors import SandboxError
+from mle_ideator.protocols import SandboxLimits
 from mle_ideator.sandboxes import bubblewrap
 from mle_ideator.sandboxes.bubblewrap import BubblewrapSandbox
 from mle_ideator.types import Execute
@@ -174,7 +175,7 @@ for folder, folders, _ in os.walk('/'):
 print(*sorted(writable))
 """
     places = (await run(code)).text.split()
-    allowed = ("/workspace", "/tmp", "/home/agent", "/run/kernel", "/dev")
+    allowed = ("/workspace", "/tmp", "/home/agent", "/run/kernel", "/dev/shm")
     assert "/workspace" in places
     assert [place for place in places if not place.startswith(allowed)] == []
 
@@ -199,8 +200,6 @@ print(*sorted(writable))
     ],
 )
 async def test_rights_are_not_there(run, code):
-    if "unshare" in code and not bubblewrap._no_nesting():
-        pytest.skip("this bubblewrap can not forbid user namespaces")
     execution = await run(code)
     assert execution.status == "error"
 
@@ -286,7 +285,7 @@ def cold(monkeypatch):
     def refuses(*_):
         raise SandboxError("there is no warm process")
 
-    monkeypatch.setattr("mle_ideator.sandboxes.kernel.fork_server", refuses)
+    monkeypatch.setattr("mle_ideator.sandboxes.warm.fork_server", refuses)
 
 
 @pytest.mark.usefixtures("cold")
@@ -306,6 +305,48 @@ async def test_it_starts_without_a_warm_process_and_says_so(make_request):
     assert execution.text.startswith("42\n")
     assert "Seccomp:\t2" in execution.text
     assert "Seccomp:\t0" not in execution.text
+
+
+@pytest.mark.usefixtures("cold")
+async def test_no_process_inside_holds_what_the_keeper_is_told_by(make_request):
+    code = """
+import glob, os
+own = {os.readlink(f'/proc/self/fd/{number}') for number in (1, 2)}
+held = {}
+for path in glob.glob('/proc/[0-9]*/fd/*'):
+    if str(os.getpid()) not in path.split('/'):
+        try:
+            held[path] = os.readlink(path)
+        except OSError:
+            pass
+print(held.get('/proc/1/fd/0'))
+print([path for path in held if 'pipe' in held[path] and held[path] not in own])
+"""
+    async with BubblewrapSandbox(make_request()) as sandbox:
+        execution = await sandbox.execute(Execute("python", code), 30)
+    assert execution.text == "/dev/null\n[]\n"
+
+
+async def test_shared_memory_is_limited(make_request):
+    request = make_request(limits=SandboxLimits(memory_gib=1))
+    code = "s = __import__('os').statvfs('/dev/shm'); print(s.f_blocks * s.f_frsize / 2**30)"
+    async with BubblewrapSandbox(request) as sandbox:
+        assert (await sandbox.execute(Execute("python", code), 30)).text == "0.5\n"
+
+
+@pytest.mark.parametrize("warm", [True, False])
+async def test_the_program_is_the_one_that_was_looked_for(
+    make_request, monkeypatch, tmp_path, request, warm
+):
+    if not warm:
+        request.getfixturevalue("cold")
+    ours = tmp_path / "bwrap"
+    ours.write_text(f'#!/bin/sh\necho used >> {tmp_path}/used\nexec {bubblewrap._program()} "$@"\n')
+    ours.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    async with BubblewrapSandbox(make_request()) as sandbox:
+        assert bool(sandbox.info.cold_start) is not warm
+    assert (tmp_path / "used").read_text() == "used\n"
 
 
 async def test_a_missing_program_is_said_with_the_command(monkeypatch):

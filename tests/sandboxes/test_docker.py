@@ -318,6 +318,31 @@ async def test_a_container_lasts_for_all_kernels_of_its_sandbox(make_request):
     assert containers(name) == []
 
 
+async def test_a_container_is_emptied_for_the_next_rollout(make_request, tmp_path):
+    """A new one would import all packages again."""
+    code = """
+import os
+for place in (os.path.expanduser('~'), '/tmp', '/dev/shm', '/run/kernel'):
+    os.makedirs(place + '/left/closed/deep')
+    open(place + '/left/closed/deep/file', 'w').write('left')
+    os.symlink('/', place + '/left/closed/link')
+    for closed in ('/left/closed/deep', '/left/closed', '/left'):
+        os.chmod(place + closed, 0)
+    open(place + '/file', 'w').write('left')
+"""
+    look = "find ~ /tmp /dev/shm /dev/mqueue /run/kernel -mindepth 1 -maxdepth 1"
+    async with DockerSandbox(make_request(preload=())) as sandbox:
+        name = f"name=mle-ideator-{sandbox._private.mark}"
+        before = containers(name)
+        await sandbox.snapshot(tmp_path / "kept")
+        assert (await sandbox.execute(Execute("python", code), 30)).status == "ok"
+        await sandbox.restore(tmp_path / "kept")
+        found = (await sandbox.execute(Execute("bash", look), 30)).text.split()
+        assert containers(name) == before
+    assert len(found) == 2, found  # the kernel's folder, the keeper's socket
+    assert all(path.startswith("/run/kernel/") for path in found)
+
+
 async def test_a_kernel_ends_while_packages_are_imported(make_request):
     async with DockerSandbox(make_request(preload=("torch",))) as sandbox:  # takes seconds
         name = f"name=mle-ideator-{sandbox._private.mark}"

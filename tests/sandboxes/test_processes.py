@@ -140,3 +140,46 @@ async def test_long_lists_are_cut(box):
     assert execution.note.count("sleep 616") == 5
     assert "and 4 more" in execution.note
     await box.python("[p.kill() for p in ps]; [p.wait() for p in ps]")
+
+
+@pytest.mark.parametrize("name", ["resource_tracker", "python -I -S /x/client.py y.py"])
+async def test_no_name_hides_a_process(box, name):
+    execution = await box.bash(f"(exec -a '{name}' sleep 618) & sleep 0.2")
+    assert name.split(maxsplit=1)[0] in execution.note
+    await box.python("import os; os.system('pkill -x sleep')")
+    code = f"(exec -a '{name}' sleep 619) & wait"
+    execution = await box.bash(code, timeout_s=1)
+    assert execution.status == "timeout"
+    code = "import glob\nprint(sum(b'619' in open(p, 'rb').read() for p in %s))"
+    listed = (
+        "glob.glob('/proc/[0-9]*/cmdline') if p.split('/')[2] != str(__import__('os').getpid())"
+    )
+    found = await box.python(code % f"[p for p in {listed}]")
+    assert found.text == "0\n"
+
+
+TRACKERS = """
+from multiprocessing import resource_tracker
+from joblib.externals.loky.backend import resource_tracker as lokys
+for module in (resource_tracker, lokys):
+    module._resource_tracker.ensure_running()
+pids = [module._resource_tracker._pid for module in (resource_tracker, lokys)]
+"""
+
+
+async def test_pythons_own_helpers_are_not_told_and_live_on(box):
+    assert (await box.python(TRACKERS)).note == ""
+    stopped = await box.python("import time; time.sleep(9)", timeout_s=0.5)
+    assert "variables are kept" in stopped.note
+    assert "ended with the cell" not in stopped.note
+    alive = "import os; print(*[open(f'/proc/{p}/stat').read().split()[2] for p in pids])"
+    assert set((await box.python(alive)).text.split()) <= {"S", "R"}
+
+
+async def test_a_warm_run_is_told_once(box):
+    (box.workspace / "long.py").write_text("import time; time.sleep(60)")
+    execution = await box.bash("python long.py now & sleep 0.7")
+    assert execution.note.count("long.py now") == 1, execution.note
+    execution = await box.bash("python long.py too & wait", timeout_s=1)
+    assert execution.note.count("long.py too") == 1, execution.note
+    await box.bash("pkill -f long.py; sleep 0.1; rm long.py")

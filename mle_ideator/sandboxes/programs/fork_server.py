@@ -4,8 +4,8 @@
 
 It belongs to the runtime and runs no agent code. Its first message says that it is ready, or why
 not: a fork has only the thread that forked, so there must be no other. Then each request is a
-file (what `supervisor` and `keeper` are told) with three more descriptors: lifeline, reports, output.
-Or, for a kernel without a sandbox, what `plain_kernel` is told, with its standard descriptors. The
+file (what `supervisor` and `keeper` are told) and three more descriptors: lifeline, reports,
+output. Or, for a kernel without a sandbox, what `plain_kernel` is told, with its standard descriptors. The
 answer carries the pid, and a pidfd, of the fork.
 """
 
@@ -34,9 +34,10 @@ def main(modules: list[str]) -> Callable[[], Any] | int:
     prepared = Prepared()  # first, so that what a kernel needs is not counted as preloaded
     lacking = preloading.preload(modules)
     threads = preloading.threads()
-    runtime.send(json.dumps({"lacking": lacking, "threads": threads}).encode())
     gc.collect()
     gc.freeze()  # so that no fork copies pages for looking through them
+    system.use_huge_pages()
+    runtime.send(json.dumps({"lacking": lacking, "threads": threads}).encode())
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the runtime has a pidfd of each
     while True:
         said, descriptors, _, _ = socket.recv_fds(runtime, _LONGEST, 4)

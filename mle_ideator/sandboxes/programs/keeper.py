@@ -5,8 +5,8 @@
 Commands, a JSON object a line, come from the runtime: `{"do": "kernel", ...}` starts a kernel,
 `{"do": "signal", "signal": N}` sends that kernel a signal, `{"do": "end"}` ends it and all that it
 left behind, but for background jobs, `{"do": "protect"}` asks for these, `{"do": "clear"}` ends all
-and, in a container, empties what could be written, the workspace apart. Reports: `ready PID`, `kernel PID`, `exit CODE`,
-`ended`, `protected PID ...`, `cleared CODE`, `job NUMBER CODE`.
+and, in a container, empties what could be written, the workspace apart. Reports: `ready PID`,
+`kernel PID`, `exit CODE`, `ended`, `protected PID ...`, `cleared CODE`, `job NUMBER CODE`.
 Agent code asks for scripts and jobs at a socket in its folder. It can not look into the
 keeper (which is not *dumpable*), but may end it: then the runtime starts everything anew.
 """

@@ -30,7 +30,7 @@ def _emptied(folder: str) -> bool:
         with os.scandir(folder) as entries:
             for entry in list(entries):
                 if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path, onerror=_make_usable)
+                    shutil.rmtree(entry.path, onerror=_try_again)
                 else:
                     os.unlink(entry.path)  # noqa: PTH108
         return not os.listdir(folder)  # noqa: PTH208
@@ -38,10 +38,15 @@ def _emptied(folder: str) -> bool:
         return False
 
 
-def _make_usable(again: Callable[[Any], Any], path: str, _: Any) -> None:
-    for place in (os.path.dirname(path), path):  # noqa: PTH120
-        os.chmod(place, _USABLE, follow_symlinks=os.chmod not in os.supports_follow_symlinks)  # noqa: PTH101
-    again(path)
+def _try_again(_: Callable[[Any], Any], path: str, __: Any) -> None:
+    """Once it can be used. A link is never followed: it can be removed if its folder is usable."""
+    with suppress(PermissionError):  # as above
+        os.chmod(os.path.dirname(path), _USABLE)  # noqa: PTH101, PTH120
+    if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+        os.chmod(path, _USABLE)  # noqa: PTH101
+        shutil.rmtree(path, onerror=_try_again)
+    else:
+        os.unlink(path)  # noqa: PTH108
 
 
 def _system_v_removed() -> bool:

@@ -17,6 +17,8 @@ from typing import Any
 from . import system
 
 _LOOKS, _PAUSE_S = 50, 0.01
+_MEANWHILE = {"JE_ARROW_MALLOC_CONF": "background_thread:false"}
+"""Variables for the time of an import: pyarrow's allocator must not start its thread."""
 variables_read: set[str] = set()
 """Names of environment variables that the modules asked for when they were imported."""
 not_found: set[str] = set()
@@ -121,6 +123,7 @@ def _watched() -> Iterator[None]:
     """Note what is asked for meanwhile; the environment stays as it is."""
     finder, environ, kind = _NothingFound(), os.environ, type(os.environ)
     before = dict(environ)
+    environ.update(_MEANWHILE)
     sys.meta_path.append(finder)
     environ.__class__ = _NotedEnviron
     try:

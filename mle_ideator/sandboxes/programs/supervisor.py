@@ -82,7 +82,8 @@ def _become(spec: dict[str, Any], commands: int) -> None:
     """The keeper as a program: no input, output where all goes."""
     given = {system.KEEPERS_COMMANDS: commands, system.KEEPERS_REPORTS: REPORTS}
     moved = {number: fcntl.fcntl(here, fcntl.F_DUPFD, _CLEAR) for number, here in given.items()}
-    for number, here in {**moved, 0: os.open(os.devnull, os.O_RDONLY), 1: OUTPUT}.items():
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for number, here in {0: nothing, 1: OUTPUT, **moved}.items():  # `moved` may cover `nothing`
         os.dup2(here, number)
     os.closerange(system.KEEPERS_COMMANDS + 1, os.sysconf("SC_OPEN_MAX"))
     command = spec["command"]

@@ -18,6 +18,8 @@ _MOST_CAPABILITIES = 64
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
 _JOIN_SESSION_KEYRING = 1
 _LIKELY_KILLED = "800"
+_HUGE = 2 * 1024 * 1024
+_ADVICE = 14, 25  # huge pages; collapse into them now
 _ARG_START = 45
 _ENV_START = 47
 """Among the fields of /proc/PID/stat that follow the name."""
@@ -66,6 +68,18 @@ def set_limits(limits: Mapping[str, int]) -> None:
         _, hard = resource.getrlimit(number)
         bound = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
         resource.setrlimit(number, (bound, bound))
+
+
+def use_huge_pages() -> None:
+    """For what is allocated now, as far as can be: a fork then copies a third less."""
+    with open("/proc/self/maps") as maps:  # noqa: PTH123
+        regions = [line.split() for line in maps]
+    for place, rights, _, _, _, *name in regions:
+        if rights == "rw-p" and name in ([], ["[heap]"]):
+            start, end = (int(address, 16) for address in place.split("-"))
+            start, end = -(-start // _HUGE) * _HUGE, end // _HUGE * _HUGE
+            for advice in _ADVICE if start < end else ():
+                libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), advice)
 
 
 def overwrite_variable(name: str, value: str) -> None:

@@ -42,7 +42,7 @@ class Walls:
         self._ready, says_ready = map(_clear, os.pipe())
         self._info, says_info = map(_clear, os.pipe())
         given = {0: waiting, 1: says_ready, _OPTIONS: opened, _INFO: says_info, _FILTER: calls}
-        words = (bubblewrap, "--args", str(_OPTIONS), "--info-fd", str(_INFO), "--", *_WAITS)
+        words = ("bwrap", "--args", str(_OPTIONS), "--info-fd", str(_INFO), "--", *_WAITS)
         moves = [(os.POSIX_SPAWN_DUP2, here, there) for there, here in given.items()]
         os.posix_spawn(bubblewrap, words, os.environ, file_actions=moves)
         for descriptor in given.values():
