@@ -5,8 +5,8 @@
 It belongs to the runtime and runs no agent code. Its first message says that it is ready, or why
 not: a fork has only the thread that forked, so there must be no other. Then each request is a
 file (what `supervisor` and `keeper` are told) and three more descriptors: lifeline, reports,
-output. Or, for a kernel without a sandbox, what `plain_kernel` is told, with its standard descriptors. The
-answer carries the pid, and a pidfd, of the fork.
+output. Or, for a kernel without a sandbox, what `plain_kernel` is told, with its standard
+descriptors. The answer carries the pid, and a pidfd, of the fork.
 """
 
 from __future__ import annotations
