@@ -19,7 +19,7 @@ FILES = (
         code=attempts(
             exe="os.close(os.open('/proc/self/exe', os.O_WRONLY))",
             program="os.close(os.open(sys.executable, os.O_WRONLY))",
-            beside="open(os.path.join(sys.prefix, 'canary'), 'x').close()",
+            beside="open(os.path.join(sys.prefix, 'lib', 'canary'), 'x').close()",
             library="os.close(os.open(os.__file__, os.O_WRONLY))",
             packages="import numpy; p = os.path.dirname(os.path.dirname(numpy.__file__)); "
             "open(p + '/canary.pth', 'x').close()",
