@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 import time
@@ -78,15 +79,26 @@ async def test_a_poisoned_submission_is_a_problem_in_words(
     ground: Ground, runtime: Runtime, poison: Poison
 ) -> None:
     await runtime.run(f"{_CLEAR}open('solution.py', 'w').write('pass')\n{poison.code}")
-    assert runtime.written()
-    solution, grade = runtime.capture()
-    codes = {problem.code for problem in grade.problems} or {""}
-    assert codes & set(poison.problems), grade
-    assert (solution is None) == bool(grade.problems)
-    assert not ground.host.harm()
-    if poison.restart:
-        await ground.renew()
+    try:
+        assert await _comes_to_be_written(runtime)
+        solution, grade = runtime.capture()
+        codes = {problem.code for problem in grade.problems} or {""}
+        assert codes & set(poison.problems), grade
+        assert (solution is None) == bool(grade.problems)
+        assert not ground.host.harm()
+    finally:
+        if poison.restart:
+            await ground.renew()
     await _is_usable(ground, runtime)
+
+
+async def _comes_to_be_written(runtime: Runtime) -> bool:
+    """At once; but one that somebody goes on writing is not there at each moment."""
+    for _ in range(100):
+        if runtime.written():
+            return True
+        await asyncio.sleep(0.01)
+    return False
 
 
 @pytest.mark.parametrize("poison", SOLUTIONS, ids=lambda poison: poison.name)
