@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import os
 import platform
 import struct
 from typing import NamedTuple
@@ -88,9 +87,7 @@ def refuse_calls() -> None:
         return
     system.prctl(system.PR_SET_NO_NEW_PRIVS, 1)
     program = _Program(len(code) // 8, code)
-    if system.libc.prctl(_PR_SET_SECCOMP, _FILTER, ctypes.byref(program), 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    system.check(system.libc.prctl(_PR_SET_SECCOMP, _FILTER, ctypes.byref(program), 0, 0))
 
 
 def filter_code() -> bytes:

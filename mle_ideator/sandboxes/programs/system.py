@@ -31,6 +31,13 @@ not its input, which whatever makes the walls would share with it. Those between
 libc = ctypes.CDLL(None, use_errno=True)
 
 
+def check(result: int) -> None:
+    """Raise `OSError` if the call that returned this was refused."""
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
 def prctl(option: int, value: int = 0) -> None:
     libc.prctl(option, value, 0, 0, 0)
 
@@ -44,9 +51,7 @@ def leave_keys_behind() -> None:
 
 def setns(descriptor: int, kinds: int) -> None:
     """Join the namespaces of the process that a pidfd stands for. Raises `OSError`."""
-    if libc.setns(descriptor, kinds) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    check(libc.setns(descriptor, kinds))
 
 
 def drop_privileges() -> None:
@@ -55,9 +60,7 @@ def drop_privileges() -> None:
     for capability in range(_MOST_CAPABILITIES):
         prctl(PR_CAPBSET_DROP, capability)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    if libc.capset(header, (ctypes.c_uint32 * 6)()) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    check(libc.capset(header, (ctypes.c_uint32 * 6)()))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
 
 
