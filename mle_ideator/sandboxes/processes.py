@@ -116,7 +116,8 @@ def is_tracker(process: Process, kernel: int) -> bool:
 
 
 def without_clients(found: Collection[Process]) -> list[Process]:
-    """Without the clients of scripts that run warm, where these are among them, too."""
+    """Without the clients of scripts that run warm, where these are among them, too; else a client
+    is told as the script that it runs: its own command may be cut before that."""
     runs = [process.command for process in found if len(process.words) == 1]
 
     def has_run(process: Process) -> bool:
@@ -126,7 +127,8 @@ def without_clients(found: Collection[Process]) -> list[Process]:
             runs.remove(run)  # it stands for one client only
         return run is not None
 
-    return [process for process in found if not has_run(process)]
+    alone = [(process, _asked_for(process)) for process in found if not has_run(process)]
+    return [process._replace(words=(asked,)) if asked else process for process, asked in alone]
 
 
 def _asked_for(client: Process) -> str:

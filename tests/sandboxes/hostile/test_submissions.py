@@ -80,7 +80,7 @@ async def test_a_poisoned_submission_is_a_problem_in_words(
 ) -> None:
     await runtime.run(f"{_CLEAR}open('solution.py', 'w').write('pass')\n{poison.code}")
     try:
-        assert await _comes_to_be_written(runtime)
+        assert runtime.written() or (poison.restart and await _comes_to_be_written(runtime))
         solution, grade = runtime.capture()
         codes = {problem.code for problem in grade.problems} or {""}
         assert codes & set(poison.problems), grade
@@ -93,7 +93,7 @@ async def test_a_poisoned_submission_is_a_problem_in_words(
 
 
 async def _comes_to_be_written(runtime: Runtime) -> bool:
-    """At once; but one that somebody goes on writing is not there at each moment."""
+    """One that somebody goes on writing is not there at each moment."""
     for _ in range(100):
         if runtime.written():
             return True
