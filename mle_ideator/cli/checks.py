@@ -91,7 +91,7 @@ async def _opened(factory: SandboxFactory) -> tuple[bool, str]:
 
 def _limits() -> Check:
     """How memory and the number of processes are held in the sandboxes of this machine."""
-    from mle_ideator.sandboxes.control_groups import why_not
+    from mle_ideator.sandboxes.limits.control_groups import why_not
 
     reason = why_not()
     return Check(

@@ -34,8 +34,8 @@ def build(
 ) -> None:
     """Build the image that the docker sandbox runs agent code in."""
     from mle_ideator.errors import UsageError
-    from mle_ideator.sandboxes import recipe
-    from mle_ideator.sandboxes.docker import DEFAULT_IMAGE, DockerOptions, DockerSandbox
+    from mle_ideator.sandboxes.containers import recipe
+    from mle_ideator.sandboxes.containers.docker import DEFAULT_IMAGE, DockerOptions, DockerSandbox
 
     try:
         wanted = requirements.read_text() if requirements else recipe.requirements()

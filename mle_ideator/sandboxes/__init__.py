@@ -1,19 +1,19 @@
 """Where agent code runs.
 
-A sandbox is one Jupyter kernel with one workspace (`protocols.Sandbox`). What lives here:
+A sandbox is one workspace with one Jupyter kernel (`protocols.Sandbox`). What lives here:
 
-- `local`, `bubblewrap`, `docker`: the sandboxes, one file each.
-- `kernel`: the engine they share; `running`: one kernel with its supervisor; `launching`: how that
-  is started.
-- `container`: a supervisor in a container; `daemon`: Docker; `inside`, `recipe`: what an image
-  holds and how it is made; `owners`, `handing`, `memory`: whose a container and its files are, and
-  when it ran out of memory.
-- `kernel_process`, `supervisor`: the programs that run on the other side.
-- `connection_file`, `connection`: the messages; `reader`, `output`, `notes`: bytes, text, and
-  words for the agent.
-- `environment`, `accounts`, `inputs`, `private`, `processes`, `facts`: what a kernel is given and
-  leaves.
-- `reply`, `trees`: what agent code can forge or close, and must not.
+- `local`, `bubblewrap`, `containers/docker`: the sandboxes, one file each.
+- `kernel`: the engine that they share. `interior`: what runs inside the walls; `keeping`: the
+  keeper there; `running`: one kernel; `cell`: one cell of it; `connection`, `reader`, `reply`,
+  `output`: messages, bytes and text.
+- `launching`: a process of the host's; `warm`: one forked from a fork server; `placement`,
+  `environment`, `accounts`, `commands`, `inputs`, `private`: what it is given.
+- `programs/`: what runs on the other side.
+- `limits/`: what agent code may use. `workspaces/`: files that can be kept and put back.
+- `containers/`: Docker.
+- `facts`, `notes`: what a sandbox covers, and words for the agent. `processes`, `trees`, `owners`,
+  `threads`: the tools below.
+- `provisioner`: the warm start for any Jupyter client.
 
 To add one, subclass `kernel.KernelSandbox`, say how to start a process and what that covers, and
 register the class under the entry-point group `mle_ideator.sandboxes`. `docs/sandboxes.md` has an

@@ -13,10 +13,10 @@ from mle_ideator.protocols import SandboxLimits
 from mle_ideator.sandboxes import notes, processes
 from mle_ideator.sandboxes.facts import bound_bytes
 from mle_ideator.sandboxes.interior import Interior
+from mle_ideator.sandboxes.limits.watching import Watch
 from mle_ideator.sandboxes.reader import PipeReader
 from mle_ideator.sandboxes.reply import Reply
 from mle_ideator.sandboxes.running import RunningKernel
-from mle_ideator.sandboxes.watching import Watch
 from mle_ideator.types import Execute, Execution, SandboxLimit, Status
 from mle_ideator.waiting import finish, first_of
 

@@ -7,7 +7,7 @@ import site
 import sys
 from pathlib import Path
 
-from mle_ideator.sandboxes.gpus import visible_gpus
+from mle_ideator.sandboxes.limits.gpus import visible_gpus
 
 MARK = "MLE_IDEATOR_SANDBOX"
 """Variable that tells which sandbox a process belongs to."""

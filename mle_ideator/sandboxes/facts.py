@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from mle_ideator.protocols import SandboxLimits, SandboxRequest
-from mle_ideator.sandboxes.gpus import visible_gpus
+from mle_ideator.sandboxes.limits.gpus import visible_gpus
 from mle_ideator.types import SandboxInfo
 
 LIBRARIES = (

@@ -14,9 +14,9 @@ from typing import Any
 from mle_ideator.errors import SandboxError
 from mle_ideator.sandboxes import notes
 from mle_ideator.sandboxes.keeping import Keeper
+from mle_ideator.sandboxes.limits.watching import Watch
 from mle_ideator.sandboxes.processes import Process, described, trees, without_clients
 from mle_ideator.sandboxes.running import RunningKernel
-from mle_ideator.sandboxes.watching import Watch
 from mle_ideator.waiting import finish
 
 _END_S = 1.0

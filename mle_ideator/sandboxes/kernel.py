@@ -23,23 +23,23 @@ from mle_ideator.protocols import SandboxRequest
 from mle_ideator.sandboxes import notes, warm
 from mle_ideator.sandboxes.cell import Cell
 from mle_ideator.sandboxes.commands import put_commands
-from mle_ideator.sandboxes.control_groups import ControlGroup, why_not
-from mle_ideator.sandboxes.control_groups import remove_leftovers as remove_groups
 from mle_ideator.sandboxes.environment import environment
 from mle_ideator.sandboxes.facts import sandbox_info
-from mle_ideator.sandboxes.group_reader import GroupReader
 from mle_ideator.sandboxes.interior import Interior
 from mle_ideator.sandboxes.keeping import Keeper
 from mle_ideator.sandboxes.launching import HostProcess, Launched
+from mle_ideator.sandboxes.limits.control_groups import ControlGroup, why_not
+from mle_ideator.sandboxes.limits.control_groups import remove_leftovers as remove_groups
+from mle_ideator.sandboxes.limits.group_reader import GroupReader
+from mle_ideator.sandboxes.limits.rlimits import rlimits
+from mle_ideator.sandboxes.limits.watching import Watch
 from mle_ideator.sandboxes.placement import Placement
 from mle_ideator.sandboxes.private import OUTPUT, PrivateFolder, remove_leftovers
 from mle_ideator.sandboxes.reader import PipeReader
-from mle_ideator.sandboxes.rlimits import rlimits
 from mle_ideator.sandboxes.running import RunningKernel
 from mle_ideator.sandboxes.threads import at_once, in_thread
 from mle_ideator.sandboxes.trees import empty_folder, make_usable
-from mle_ideator.sandboxes.watching import Watch
-from mle_ideator.sandboxes.workspaces import TrackedWorkspace
+from mle_ideator.sandboxes.workspaces.tracked import TrackedWorkspace
 from mle_ideator.types import Execute, Execution, SandboxInfo
 from mle_ideator.waiting import finish
 

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from mle_ideator.sandboxes.workspaces import TrackedWorkspace
+from mle_ideator.sandboxes.workspaces.tracked import TrackedWorkspace
 
 FILES, BYTES, CHANGED = 2000, 500_000_000, 5
 ROUNDS, GROUP = 5, 8

@@ -18,9 +18,9 @@ from mle_ideator.sandboxes import launching, notes, processes, warm
 from mle_ideator.sandboxes.environment import environment
 from mle_ideator.sandboxes.inputs import CopiedInputs
 from mle_ideator.sandboxes.keeping import Keeper
+from mle_ideator.sandboxes.limits.watching import Watch
 from mle_ideator.sandboxes.local import LocalSandbox
 from mle_ideator.sandboxes.threads import at_once, in_thread
-from mle_ideator.sandboxes.watching import Watch
 from mle_ideator.types import Execute
 
 LATE_S = 1.5
@@ -73,7 +73,7 @@ async def test_a_last_look_that_takes_long_is_not_waited_for(tmp_path, monkeypat
     watch = Watch(SandboxLimits(), root_pid=lambda: 0, group=None, folders=(tmp_path,))
     await watch.settle()
     slow = threading.Event()
-    monkeypatch.setattr("mle_ideator.sandboxes.watching.measure", lambda *_: slow.wait(5))
+    monkeypatch.setattr("mle_ideator.sandboxes.limits.watching.measure", lambda *_: slow.wait(5))
     started = time.monotonic()
     await watch.settle()
     await watch.settle()
@@ -97,7 +97,7 @@ async def test_a_watch_that_fails_is_told_and_goes_on(make_request, monkeypatch,
     limits = SandboxLimits(disk_gib=1 / 64)
     async with LocalSandbox(make_request(limits=limits)) as sandbox:
         with monkeypatch.context() as fault:
-            fault.setattr("mle_ideator.sandboxes.watching.measure", lambda *_: 1 / 0)
+            fault.setattr("mle_ideator.sandboxes.limits.watching.measure", lambda *_: 1 / 0)
             await sandbox.execute(python("import time; time.sleep(1)"), 20)
         assert "a watch ended by a fault" in caplog.text
         write = "import time\nopen('big', 'wb').write(bytes(2**26)); time.sleep(20)"

@@ -8,8 +8,8 @@ import pytest
 
 from mle_ideator.errors import UsageError
 from mle_ideator.sandboxes import choose_sandbox
-from mle_ideator.sandboxes.daemon import _gpus
-from mle_ideator.sandboxes.docker import DockerSandbox
+from mle_ideator.sandboxes.containers.daemon import _gpus
+from mle_ideator.sandboxes.containers.docker import DockerSandbox
 
 
 def test_an_image_and_options_are_the_sandboxes():

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from mle_ideator.protocols import SandboxLimits
-from mle_ideator.sandboxes import group_places
-from mle_ideator.sandboxes.control_groups import ControlGroup, remove_leftovers, why_not
-from mle_ideator.sandboxes.group_reader import existing
-from mle_ideator.sandboxes.hierarchies import groups_of
+from mle_ideator.sandboxes.limits import group_places
+from mle_ideator.sandboxes.limits.control_groups import ControlGroup, remove_leftovers, why_not
+from mle_ideator.sandboxes.limits.group_reader import existing
+from mle_ideator.sandboxes.limits.hierarchies import groups_of
 
 LIMITS = SandboxLimits(memory_gib=0.125, processes=40)
 FORK_BOMB = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"
@@ -163,7 +163,7 @@ def test_what_is_gone_is_read_as_nothing(make):
 
 OWNER = """
 import subprocess, sys, time
-from mle_ideator.sandboxes.control_groups import ControlGroup
+from mle_ideator.sandboxes.limits.control_groups import ControlGroup
 from tests.sandboxes.test_control_groups import LIMITS, start
 group = ControlGroup.create(LIMITS)
 agent = start(group, "import time; time.sleep(600)", stdout=subprocess.DEVNULL)
@@ -322,7 +322,7 @@ def test_a_user_without_rights_is_told_what_to_do(tree, monkeypatch):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody without rights")
 def test_a_user_without_rights_gets_none():
     code = (
-        "import os, mle_ideator.sandboxes.control_groups as c, mle_ideator.protocols as p\n"
+        "import os, mle_ideator.sandboxes.limits.control_groups as c, mle_ideator.protocols as p\n"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "print(c.ControlGroup.create(p.SandboxLimits())); print(c.why_not())"
     )

@@ -17,8 +17,8 @@ import pytest_asyncio
 
 from mle_ideator.protocols import SandboxLimits
 from mle_ideator.sandboxes import choose_sandbox, owners
-from mle_ideator.sandboxes.daemon import Daemon
-from mle_ideator.sandboxes.docker import DockerSandbox
+from mle_ideator.sandboxes.containers.daemon import Daemon
+from mle_ideator.sandboxes.containers.docker import DockerSandbox
 from mle_ideator.types import Execute
 
 REASON = DockerSandbox.unavailable()
@@ -440,7 +440,7 @@ async def test_a_missing_right_is_said():
     if os.getuid() != 0:
         pytest.skip("needs root to become somebody without rights")
     code = (
-        "import os, docker, requests, mle_ideator.sandboxes.docker as d\n"
+        "import os, docker, requests, mle_ideator.sandboxes.containers.docker as d\n"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534); print(d.DockerSandbox.unavailable())"
     )
     said = output(sys.executable, "-c", code)

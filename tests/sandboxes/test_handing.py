@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from mle_ideator.sandboxes.handing import User, hand_over, hand_over_new
+from mle_ideator.sandboxes.containers.handing import User, hand_over, hand_over_new
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
 AGENT = User(60_901, 60_901, gets_files=True)

@@ -8,8 +8,9 @@ from importlib import metadata
 import pytest
 
 from mle_ideator.cli import main
-from mle_ideator.sandboxes import choose_sandbox, recipe
-from mle_ideator.sandboxes.docker import DEFAULT_IMAGE, DockerSandbox
+from mle_ideator.sandboxes import choose_sandbox
+from mle_ideator.sandboxes.containers import recipe
+from mle_ideator.sandboxes.containers.docker import DEFAULT_IMAGE, DockerSandbox
 from mle_ideator.types import Execute
 
 REASON = DockerSandbox.unavailable()

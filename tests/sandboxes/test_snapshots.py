@@ -21,9 +21,9 @@ from pathlib import Path
 import pytest
 
 from mle_ideator.errors import SandboxError
-from mle_ideator.sandboxes.copying import copy_file, wait_for_the_next_tick
-from mle_ideator.sandboxes.overlay import remove_leftovers
-from mle_ideator.sandboxes.workspaces import TrackedWorkspace
+from mle_ideator.sandboxes.workspaces.copying import copy_file, wait_for_the_next_tick
+from mle_ideator.sandboxes.workspaces.overlay import remove_leftovers
+from mle_ideator.sandboxes.workspaces.tracked import TrackedWorkspace
 from tests.sandboxes.test_trees import NESTED, as_a_user
 
 ROOT = os.geteuid() == 0
@@ -718,7 +718,7 @@ def test_what_is_apart_may_be_there_before(box):
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from mle_ideator.sandboxes.workspaces import TrackedWorkspace
+from mle_ideator.sandboxes.workspaces.tracked import TrackedWorkspace
 workspace = TrackedWorkspace(Path(sys.argv[1]))
 workspace.open(Path(sys.argv[2]) if sys.argv[2] else None)
 print('opened', flush=True)
@@ -952,7 +952,7 @@ UNPRIVILEGED = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from mle_ideator.sandboxes.workspaces import TrackedWorkspace
+from mle_ideator.sandboxes.workspaces.tracked import TrackedWorkspace
 base = Path(sys.argv[1])
 first = base / 'first'
 workspace = TrackedWorkspace(first)

@@ -14,16 +14,17 @@ import pytest
 
 from mle_ideator.errors import UsageError
 from mle_ideator.protocols import SandboxLimits
-from mle_ideator.sandboxes import disk, facts
-from mle_ideator.sandboxes import watching as watching_module
-from mle_ideator.sandboxes.control_groups import ControlGroup, why_not
-from mle_ideator.sandboxes.disk import DiskBound, Places, Taken, measure
+from mle_ideator.sandboxes import facts
 from mle_ideator.sandboxes.environment import environment
-from mle_ideator.sandboxes.gpus import visible_gpus
+from mle_ideator.sandboxes.limits import disk
+from mle_ideator.sandboxes.limits import watching as watching_module
+from mle_ideator.sandboxes.limits.control_groups import ControlGroup, why_not
+from mle_ideator.sandboxes.limits.disk import DiskBound, Places, Taken, measure
+from mle_ideator.sandboxes.limits.gpus import visible_gpus
+from mle_ideator.sandboxes.limits.rlimits import rlimits
+from mle_ideator.sandboxes.limits.usage import HeldFiles, held_files, tree_usage
+from mle_ideator.sandboxes.limits.watching import Watch
 from mle_ideator.sandboxes.processes import descendants
-from mle_ideator.sandboxes.rlimits import rlimits
-from mle_ideator.sandboxes.usage import HeldFiles, held_files, tree_usage
-from mle_ideator.sandboxes.watching import Watch
 
 MIB = 2**20
 SUPERVISOR = """

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from mle_ideator.protocols import SandboxFactory, SandboxLimits, SandboxRequest
-from mle_ideator.sandboxes.control_groups import ControlGroup
+from mle_ideator.sandboxes.limits.control_groups import ControlGroup
 from mle_ideator.types import Execute
 from tests.sandboxes.hostile import cells_resources
 from tests.sandboxes.hostile.conftest import LIMITS, Ground

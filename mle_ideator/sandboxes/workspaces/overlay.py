@@ -15,9 +15,9 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from mle_ideator.sandboxes.folders import Folders, Found, passes_by_permissions, walk
 from mle_ideator.sandboxes.owners import is_gone, this_process
 from mle_ideator.sandboxes.trees import remove_tree
+from mle_ideator.sandboxes.workspaces.folders import Folders, Found, passes_by_permissions, walk
 
 _SOURCE = "mle-ideator:"
 """Begins the source of our mounts in the list of mounts; who made it follows."""

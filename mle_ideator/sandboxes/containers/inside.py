@@ -14,7 +14,7 @@ import platformdirs
 
 from mle_ideator.errors import SandboxError
 from mle_ideator.files import replace_file
-from mle_ideator.sandboxes.daemon import Container, Daemon, Image
+from mle_ideator.sandboxes.containers.daemon import Container, Daemon, Image
 from mle_ideator.sandboxes.facts import LIBRARIES
 from mle_ideator.types import Value
 

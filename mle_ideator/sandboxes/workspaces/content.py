@@ -9,9 +9,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from mle_ideator.sandboxes.copying import Signature, signature_of
-from mle_ideator.sandboxes.folders import Folders, Found, in_order, passes_by_permissions, walk
-from mle_ideator.sandboxes.snapshots import (
+from mle_ideator.sandboxes.workspaces.copying import Signature, signature_of
+from mle_ideator.sandboxes.workspaces.folders import (
+    Folders,
+    Found,
+    in_order,
+    passes_by_permissions,
+    walk,
+)
+from mle_ideator.sandboxes.workspaces.snapshots import (
     KEPT_KINDS,
     Entry,
     LeftOut,

@@ -17,14 +17,14 @@ from importlib import import_module
 from pathlib import Path
 
 from mle_ideator.errors import SandboxError
-from mle_ideator.sandboxes.daemon import Container, Daemon
-from mle_ideator.sandboxes.group_reader import GroupReader
-from mle_ideator.sandboxes.hierarchies import groups_of
+from mle_ideator.sandboxes.containers.daemon import Container, Daemon
 from mle_ideator.sandboxes.launching import close_descriptor
+from mle_ideator.sandboxes.limits.group_reader import GroupReader
+from mle_ideator.sandboxes.limits.hierarchies import groups_of
+from mle_ideator.sandboxes.limits.usage import Counts
 from mle_ideator.sandboxes.placement import Placement
 from mle_ideator.sandboxes.threads import in_thread
 from mle_ideator.sandboxes.trees import remove_tree
-from mle_ideator.sandboxes.usage import Counts
 from mle_ideator.waiting import finish
 
 SEEN_AS = "/run/supervisor"

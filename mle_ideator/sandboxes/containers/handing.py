@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from mle_ideator.sandboxes.folders import MOUNTED, Folders, walk
+from mle_ideator.sandboxes.workspaces.folders import MOUNTED, Folders, walk
 
 _UNUSED_ID = 60_900
 """Given to nobody by systemd's and Debian's rules: not somebody's account on this machine."""

@@ -14,19 +14,19 @@ from typing import ClassVar, Self, cast
 from mle_ideator.errors import SandboxError, UsageError
 from mle_ideator.protocols import SandboxRequest
 from mle_ideator.sandboxes.accounts import write_accounts
-from mle_ideator.sandboxes.container import SEEN_AS, ContainerProcess
-from mle_ideator.sandboxes.daemon import Container, Daemon, Mount
+from mle_ideator.sandboxes.containers.container import SEEN_AS, ContainerProcess
+from mle_ideator.sandboxes.containers.daemon import Container, Daemon, Mount
+from mle_ideator.sandboxes.containers.handing import User, hand_over, hand_over_new, readable_copy
+from mle_ideator.sandboxes.containers.inside import Inside, covered, look_inside
 from mle_ideator.sandboxes.environment import environment
 from mle_ideator.sandboxes.facts import bound_bytes, gpus
-from mle_ideator.sandboxes.gpus import visible_gpus
-from mle_ideator.sandboxes.group_reader import GroupReader
-from mle_ideator.sandboxes.handing import User, hand_over, hand_over_new, readable_copy
-from mle_ideator.sandboxes.inside import Inside, covered, look_inside
 from mle_ideator.sandboxes.kernel import KernelSandbox
 from mle_ideator.sandboxes.launching import Launched
+from mle_ideator.sandboxes.limits.gpus import visible_gpus
+from mle_ideator.sandboxes.limits.group_reader import GroupReader
+from mle_ideator.sandboxes.limits.rlimits import rlimits
 from mle_ideator.sandboxes.placement import PROGRAMS, Placement
 from mle_ideator.sandboxes.private import OUTPUT
-from mle_ideator.sandboxes.rlimits import rlimits
 from mle_ideator.sandboxes.threads import at_once, in_thread
 from mle_ideator.sandboxes.trees import make_usable
 from mle_ideator.types import SandboxInfo, Value

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from mle_ideator.sandboxes.daemon import Daemon
+from mle_ideator.sandboxes.containers.daemon import Daemon
 from mle_ideator.sandboxes.facts import libraries
 
 _NEEDED = ("ipykernel",)

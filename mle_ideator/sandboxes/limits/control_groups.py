@@ -20,12 +20,12 @@ from typing import Self
 
 from mle_ideator.protocols import SandboxLimits
 from mle_ideator.sandboxes.facts import bound_bytes
-from mle_ideator.sandboxes.group_places import bounds_below, group_places, hand_down
-from mle_ideator.sandboxes.group_reader import GroupReader
-from mle_ideator.sandboxes.hierarchies import PROC, Group, groups_of, try_write
+from mle_ideator.sandboxes.limits.group_places import bounds_below, group_places, hand_down
+from mle_ideator.sandboxes.limits.group_reader import GroupReader
+from mle_ideator.sandboxes.limits.hierarchies import PROC, Group, groups_of, try_write
+from mle_ideator.sandboxes.limits.usage import Counts
 from mle_ideator.sandboxes.owners import is_gone, this_process
 from mle_ideator.sandboxes.processes import kill
-from mle_ideator.sandboxes.usage import Counts
 
 _PREFIX = "mle-ideator_"
 _PERIOD_US = 100_000

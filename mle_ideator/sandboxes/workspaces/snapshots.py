@@ -22,9 +22,9 @@ from typing import Literal
 import msgspec
 
 from mle_ideator.errors import SandboxError
-from mle_ideator.sandboxes.copying import Signature, signature_of
-from mle_ideator.sandboxes.folders import Folders, passes_by_permissions, walk
 from mle_ideator.sandboxes.trees import remove_tree
+from mle_ideator.sandboxes.workspaces.copying import Signature, signature_of
+from mle_ideator.sandboxes.workspaces.folders import Folders, passes_by_permissions, walk
 from mle_ideator.types import Value
 
 VERSION = 1

@@ -9,9 +9,9 @@ from contextlib import suppress
 
 import msgspec
 
-from mle_ideator.sandboxes.copying import Copied, copy_file
-from mle_ideator.sandboxes.folders import Folders
-from mle_ideator.sandboxes.snapshots import Entry
+from mle_ideator.sandboxes.workspaces.copying import Copied, copy_file
+from mle_ideator.sandboxes.workspaces.folders import Folders
+from mle_ideator.sandboxes.workspaces.snapshots import Entry
 
 
 class Filling:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mle_ideator.sandboxes.hierarchies import Group, groups_of, number, try_write, words_of
+from mle_ideator.sandboxes.limits.hierarchies import Group, groups_of, number, try_write, words_of
 
 _NEEDED = frozenset(("memory", "pids"))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mle_ideator.sandboxes.hierarchies import PROC, Group, field, groups_of, number
-from mle_ideator.sandboxes.usage import Counts, Usage
+from mle_ideator.sandboxes.limits.hierarchies import PROC, Group, field, groups_of, number
+from mle_ideator.sandboxes.limits.usage import Counts, Usage
 
 
 class GroupReader:

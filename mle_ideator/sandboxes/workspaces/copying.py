@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from mle_ideator.sandboxes.folders import passes_by_permissions
+from mle_ideator.sandboxes.workspaces.folders import passes_by_permissions
 
 Signature = tuple[int, int, int, int, int]
 _FICLONE = 0x40049409

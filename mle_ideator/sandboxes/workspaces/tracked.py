@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Literal
 
 from mle_ideator.errors import SandboxError
-from mle_ideator.sandboxes.changes import Change
-from mle_ideator.sandboxes.content import Content, Item, layered_content, plain_content
-from mle_ideator.sandboxes.copying import Signature, shares_blocks
-from mle_ideator.sandboxes.filling import Filling, set_mode
-from mle_ideator.sandboxes.folders import Folders
-from mle_ideator.sandboxes.overlay import Overlay, remove_leftovers
-from mle_ideator.sandboxes.snapshots import (
+from mle_ideator.sandboxes.trees import make_usable
+from mle_ideator.sandboxes.workspaces.changes import Change
+from mle_ideator.sandboxes.workspaces.content import Content, Item, layered_content, plain_content
+from mle_ideator.sandboxes.workspaces.copying import Signature, shares_blocks
+from mle_ideator.sandboxes.workspaces.filling import Filling, set_mode
+from mle_ideator.sandboxes.workspaces.folders import Folders
+from mle_ideator.sandboxes.workspaces.overlay import Overlay, remove_leftovers
+from mle_ideator.sandboxes.workspaces.snapshots import (
     FILES,
     MANIFEST,
     Entry,
@@ -32,7 +33,6 @@ from mle_ideator.sandboxes.snapshots import (
     stored_mode,
     write_manifest,
 )
-from mle_ideator.sandboxes.trees import make_usable
 
 Strategy = Literal["plain", "reflink", "overlay", "copy"]
 

@@ -8,18 +8,18 @@ from contextlib import suppress
 from pathlib import Path
 
 from mle_ideator.errors import SandboxError
-from mle_ideator.sandboxes.content import Content, Item
-from mle_ideator.sandboxes.copying import (
+from mle_ideator.sandboxes.trees import remove_tree
+from mle_ideator.sandboxes.workspaces.content import Content, Item
+from mle_ideator.sandboxes.workspaces.copying import (
     Signature,
     coarse_now_ns,
     is_past,
     signature_of,
     wait_for_the_next_tick,
 )
-from mle_ideator.sandboxes.filling import Filling, set_mode
-from mle_ideator.sandboxes.folders import MOUNTED, Folders, in_order
-from mle_ideator.sandboxes.snapshots import Entry, Manifest
-from mle_ideator.sandboxes.trees import remove_tree
+from mle_ideator.sandboxes.workspaces.filling import Filling, set_mode
+from mle_ideator.sandboxes.workspaces.folders import MOUNTED, Folders, in_order
+from mle_ideator.sandboxes.workspaces.snapshots import Entry, Manifest
 
 
 class Change:

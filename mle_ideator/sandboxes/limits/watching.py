@@ -15,12 +15,12 @@ from pathlib import Path
 
 from mle_ideator.protocols import SandboxLimits
 from mle_ideator.sandboxes import notes
-from mle_ideator.sandboxes.disk import DiskBound, Places, Taken, free_space, measure
 from mle_ideator.sandboxes.facts import bound_bytes
-from mle_ideator.sandboxes.group_reader import GroupReader
-from mle_ideator.sandboxes.rlimits import file_bytes
+from mle_ideator.sandboxes.limits.disk import DiskBound, Places, Taken, free_space, measure
+from mle_ideator.sandboxes.limits.group_reader import GroupReader
+from mle_ideator.sandboxes.limits.rlimits import file_bytes
+from mle_ideator.sandboxes.limits.usage import Counts, Usage, tree_usage
 from mle_ideator.sandboxes.threads import at_once
-from mle_ideator.sandboxes.usage import Counts, Usage, tree_usage
 from mle_ideator.types import SandboxLimit
 
 _EVERY_S = 0.1

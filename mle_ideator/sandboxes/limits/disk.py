@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mle_ideator.sandboxes import notes
-from mle_ideator.sandboxes.usage import HeldFiles, held_files
+from mle_ideator.sandboxes.limits.usage import HeldFiles, held_files
 
 _OPEN = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _RESERVE_SHARE, _RESERVE_BYTES = 0.02, 2**29
