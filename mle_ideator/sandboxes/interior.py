@@ -123,19 +123,24 @@ class Interior:
         return True
 
     async def _start(self) -> RunningKernel:
+        kernel = RunningKernel()
         try:
-            if self.keeper is None:
-                await self.ended()
-                await self._start_keeper(self)
+            await _both(self._have_keeper(), kernel.dial(self._kernels))
             assert self.keeper is not None  # noqa: S101 that is what was started
-            self.kernel = kernel = RunningKernel(self.keeper)
-            await kernel.start(self._kernels)
+            await kernel.start(self.keeper)
+            self.kernel = kernel
         except BaseException as error:
+            await self._end(kernel.close(), _HANG_UP_S)
             await self.drop_keeper()
             if isinstance(error, OSError):
                 raise SandboxError(f"the kernel did not start: {error}") from error
             raise
         return kernel
+
+    async def _have_keeper(self) -> None:
+        if self.keeper is None:
+            await self.ended()
+            await self._start_keeper(self)
 
     async def _hang_up(self) -> None:
         kernel, self.kernel = self.kernel, None
@@ -149,6 +154,13 @@ class Interior:
         if ending.done():
             self._ending.discard(ending)
             await ending
+
+
+async def _both(*awaited: Coroutine[Any, Any, None]) -> None:
+    """Until both are done, also where one failed."""
+    for result in await asyncio.gather(*awaited, return_exceptions=True):
+        if result is not None:
+            raise result
 
 
 def _log_fault(watching: asyncio.Task[None]) -> None:

@@ -121,7 +121,7 @@ class KernelSandbox(ABC):
         grouped = self._group is not None
         return {
             "rlimits": rlimits(self._request.limits, grouped=grouped),
-            "groups": tuple(map(str, self._group.procs)) if self._group else (),
+            "groups": tuple(map(str, self._group.entrances)) if self._group else (),
             "preload": self._request.preload,
         }
 
@@ -140,8 +140,11 @@ class KernelSandbox(ABC):
 
     def _not_held(self) -> tuple[str, ...]:
         """Limits that this machine can not hold well, and why."""
-        if not self._open or self._group is not None:
+        if not self._open:
             return ()
+        if self._group is not None:
+            held = self._request.limits.cpus is None or self._group.holds_cpus
+            return () if held else ("share of processor time: this machine lets nobody ration it",)
         return (
             "memory and number of processes: looked at several times a second, not held by the "
             "system, so a sudden rise comes through; of files in memory (/dev/shm, memfd), only "
@@ -153,11 +156,7 @@ class KernelSandbox(ABC):
             raise SandboxError(f"the {self.kind} sandbox can not be used here: {reason}")
         if not self._inputs.is_dir():
             raise SandboxError(f"the folder with the inputs does not exist: {self._inputs}")
-        clearing = asyncio.create_task(in_thread(_remove_leftovers))
-        try:
-            await self._furnish()
-        finally:
-            await asyncio.wait({clearing})
+        await self._furnish()
         self._open = True
         return self
 
@@ -169,7 +168,11 @@ class KernelSandbox(ABC):
         self._interior = Interior(self._private.kernels, self._start_keeper)
         try:
             await finish(in_thread(self._make))
-            await self._interior.start()
+            clearing = asyncio.create_task(in_thread(_remove_leftovers))  # here it delays nothing
+            try:
+                await self._interior.start()
+            finally:
+                await asyncio.wait({clearing})
         except BaseException:
             await finish(self._close())
             raise

@@ -31,7 +31,7 @@ class Placement:
     rlimits: Mapping[str, int]
     """Resource limits by name, as in `resource`."""
     groups: tuple[str, ...] = ()
-    """Files `cgroup.procs` of the control groups to enter, as this machine names them."""
+    """Files that let a process into the control groups, as this machine names them."""
     preload: tuple[str, ...] = ()
     python: str = sys.executable
     wrapper: tuple[str, ...] = ()

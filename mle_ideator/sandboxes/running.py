@@ -26,34 +26,35 @@ _CHANNELS = ("shell", "iopub", "stdin", "control", "hb")
 class RunningKernel:
     """A live kernel. `ended` is done once it is not, with the reason in words."""
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self) -> None:
         self._cleanup = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._interrupts: set[asyncio.Task[None]] = set()
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    async def start(self, folder: Path) -> None:
-        """Start and wait for a real reply. Its sockets lie in a fresh folder in `folder`.
-
-        Raises `SandboxError` with what the kernel wrote.
-        """
+    async def dial(self, folder: Path) -> None:
+        """Begin to call a kernel whose sockets will lie in a fresh folder in `folder`."""
         # a name that nobody could know before; the kernel makes it, since it may be another user
-        own = folder / secrets.token_hex(4)
-        self._cleanup.push_async_callback(at_once, remove_tree, own)
-        seen_as = f"{self._keeper.folder}/{own.name}"
-        here, inside = _connection(str(own), seen_as)
+        self._folder = folder / secrets.token_hex(4)
+        self._cleanup.push_async_callback(at_once, remove_tree, self._folder)
+        self._key = secrets.token_hex(32)
         from mle_ideator.sandboxes.connection import Connection
 
+        here = {**_connection(str(self._folder)), "key": self._key.encode()}
         self._connection = Connection(here)  # it dials until somebody is there
         self._cleanup.callback(self._connection.close)
+
+    async def start(self, keeper: Keeper) -> None:
+        """Start and wait for a real reply. Raises `SandboxError` with what the kernel wrote."""
+        self._keeper = keeper
+        seen_as = f"{keeper.folder}/{self._folder.name}"
         ready = asyncio.create_task(self._connection.ready())
         self._tasks.append(ready)
-        await self._keeper.start_kernel(inside, seen_as)
+        await keeper.start_kernel({**_connection(seen_as), "key": self._key}, seen_as)
         self._tasks.append(asyncio.create_task(self._watch_process()))
         await first_of(ready, self.ended, timeout_s=START_TIMEOUT_S)
         if not ready.done() or self.ended.done():
-            raise self._keeper.not_started(self.ended.result() if self.ended.done() else None)
+            raise keeper.not_started(self.ended.result() if self.ended.done() else None)
         self._tasks.append(asyncio.create_task(self._watch_connection()))
 
     def ask(self, action: Execute) -> asyncio.Task[Reply]:
@@ -100,13 +101,8 @@ class RunningKernel:
             self.ended.set_result(why)
 
 
-def _connection(here: str, inside: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a Jupyter connection file says, as this machine sees it and as the kernel does."""
+def _connection(folder: str) -> dict[str, Any]:
+    """What a Jupyter connection file says, but for the key. The folder is named differently here
+    and inside."""
     ports = {f"{channel}_port": number for number, channel in enumerate(_CHANNELS, start=1)}
-    common = {"transport": "ipc", "signature_scheme": "hmac-sha256", **ports}
-    key = secrets.token_hex(32)
-    return {**common, "ip": f"{here}/s", "key": key.encode()}, {
-        **common,
-        "ip": f"{inside}/s",
-        "key": key,
-    }
+    return {"transport": "ipc", "signature_scheme": "hmac-sha256", "ip": f"{folder}/s", **ports}

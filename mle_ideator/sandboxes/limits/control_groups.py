@@ -70,8 +70,18 @@ class ControlGroup(GroupReader):
 
     @property
     def procs(self) -> tuple[Path, ...]:
-        """A process joins by writing `0` into each, before it starts threads or others."""
+        """Files with the processes in it."""
         return tuple(group.folder / "cgroup.procs" for group in self._groups)
+
+    @property
+    def entrances(self) -> tuple[Path, ...]:
+        """A process joins by writing `0` into each, before it starts threads or others.
+
+        In version 1 a single thread can move, for which Linux does not wait for every other process
+        to be at rest: a tenth of a millisecond instead of ten.
+        """
+        names = {1: "tasks", 2: "cgroup.procs"}
+        return tuple(group.folder / names[group.version] for group in self._groups)
 
     @property
     def holds_cpus(self) -> bool:

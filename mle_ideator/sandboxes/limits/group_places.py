@@ -17,19 +17,17 @@ def group_places(proc: Path) -> tuple[tuple[Group, ...], str]:
     old = [group for group in own if group.version == 1]
     new = next((group for group in own if group.version == 2), None)
     if frozenset().union(*(group.controllers for group in old)) >= _NEEDED:
-        return _v1_places(old, new)
+        return _v1_places(old)
     if new is None:
         return (), "no control groups with memory and pids are mounted"
     return _v2_place(new)
 
 
-def _v1_places(old: Sequence[Group], new: Group | None) -> tuple[tuple[Group, ...], str]:
+def _v1_places(old: Sequence[Group]) -> tuple[tuple[Group, ...], str]:
     usable = [group for group in old if _may_write(group.folder)]
     missing = _NEEDED - frozenset().union(*(group.controllers for group in usable))
     if missing:
         return (), f"this user may not make control groups for {' and '.join(sorted(missing))}"
-    if new and _may_write(new.folder) and _may_write(new.folder / "cgroup.procs"):
-        usable.append(new)
     return tuple(usable), ""
 
 

@@ -7,13 +7,18 @@ not: a fork has only the thread that forked, so there must be no other. Then eac
 file (what `supervisor` and `keeper` are told) and three more descriptors: lifeline, reports,
 output. Or, for a kernel without a sandbox, what `plain_kernel` is told, with its standard
 descriptors. The answer carries the pid, and a pidfd, of the fork.
+
+Forking what is this large takes longer than most of what comes after it, so a *spare* waits for
+the next request: a supervisor to be, and its keeper to be.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
+import select
 import signal
 import socket
 from collections.abc import Callable
@@ -24,6 +29,7 @@ from .kernel import Prepared
 from .walls import Walls
 
 _LONGEST = 1024
+_REST_MS = 200
 
 
 def main(modules: list[str]) -> Callable[[], Any] | int:
@@ -31,62 +37,111 @@ def main(modules: list[str]) -> Callable[[], Any] | int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
     runtime = socket.socket(fileno=os.dup(0))
+    system.no_input()
     prepared = Prepared()  # first, so that what a kernel needs is not counted as preloaded
     lacking = preloading.preload(modules)
     threads = preloading.threads()
+    os.closerange(runtime.fileno() + 1, os.sysconf("SC_OPEN_MAX"))  # what they have opened
     gc.collect()
     gc.freeze()  # so that no fork copies pages for looking through them
     system.use_huge_pages()
     runtime.send(json.dumps({"lacking": lacking, "threads": threads}).encode())
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the runtime has a pidfd of each
     while True:
-        said, descriptors, _, _ = socket.recv_fds(runtime, _LONGEST, 4)
-        if not said:
+        taking, taken = os.pipe()
+        if os.fork() == 0:
+            os.close(taking)
+            return _spare(runtime, taken, prepared)
+        os.close(taken)
+        os.read(taking, 1)  # until it has a request, or has ended
+        os.close(taking)
+        if _hung_up(runtime):
             return 0
-        pid = os.fork()
-        if pid == 0:
-            runtime.close()
-            request, *descriptors = descriptors
-            spec = _read(request)
-            if "plain_kernel" in spec:
-                return plain_kernel.become(spec, descriptors)
-            return _supervisor(spec, descriptors, prepared)
-        watched = os.pidfd_open(pid)
-        socket.send_fds(runtime, [str(pid).encode()], [watched])
-        for descriptor in (watched, *descriptors):
-            os.close(descriptor)
+
+
+def _hung_up(runtime: socket.socket) -> bool:
+    """Wait for a request, but no longer than what was started may need the processors."""
+    poll = select.poll()
+    poll.register(runtime, select.POLLIN)
+    return any(event & select.POLLHUP for _, event in poll.poll(_REST_MS))
+
+
+def _spare(runtime: socket.socket, taken: int, prepared: Prepared) -> Callable[[], Any] | int:
+    """Two processes that wait for the next request, and become what is asked for."""
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    family = supervisor.fork_keeper()
+    if family.keeper == 0:
+        here.close()
+        runtime.close()
+        os.close(taken)
+        return _keeper(there, family.commands, prepared)
+    there.close()
+    said, descriptors, _, _ = socket.recv_fds(runtime, _LONGEST, 4)
+    if not said:
+        return 0
+    os.write(taken, b".")
+    os.close(taken)
+    own = os.pidfd_open(os.getpid())
+    socket.send_fds(runtime, [str(os.getpid()).encode()], [own])
+    os.close(own)
+    runtime.close()
+    return _supervisor(here, family, descriptors)
+
+
+def _supervisor(
+    here: socket.socket, family: supervisor.Family, descriptors: list[int]
+) -> Callable[[], Any]:
+    """Become what `python start.py supervisor` is, or a kernel without one."""
+    request, lifeline, reports, output = descriptors
+    spec = _read(request)
+    if "plain_kernel" in spec:
+        here.close()
+        with contextlib.suppress(ChildProcessError):  # reaped by the Linux kernel
+            os.waitpid(family.keeper, 0)
+        return plain_kernel.become(spec, descriptors[1:])
+    socket.send_fds(here, [b"keep"], [request, reports, output])
+    here.close()
+    os.close(request)
+    os.setsid()
+    given = {supervisor.LIFELINE: lifeline, supervisor.REPORTS: reports, supervisor.OUTPUT: output}
+    _settle(spec, given)
+    return lambda: supervisor.supervise(family)
+
+
+def _keeper(there: socket.socket, commands: int, prepared: Prepared) -> Callable[[], Any] | int:
+    """Become what `python start.py keeper` is, inside the walls."""
+    said, descriptors, _, _ = socket.recv_fds(there, _LONGEST, 3)
+    there.close()
+    if not said:
+        return 0
+    request, reports, output = descriptors
+    spec = _read(request)
+    os.close(request)
+    _settle(spec, {1: output, 2: output})
+    walls = Walls(spec["walls"]["bwrap"], spec["walls"]["options"]) if spec["walls"] else None
+
+    def keep() -> Any:
+        return keeper.keep(spec["keeper"], commands, reports, prepared)
+
+    task: Callable[[], Any] = supervisor.confined(
+        spec, lambda: walls.enter(spec["walls"]["cwd"], keep) if walls else keep
+    )
+    return task
 
 
 def _read(request: int) -> dict[str, Any]:
     """In the fork only: what forks have in common is seen by all of them."""
-    with os.fdopen(request, "rb") as file:
-        file.seek(0)
-        spec: dict[str, Any] = json.load(file)
+    spec: dict[str, Any] = json.loads(os.pread(request, os.fstat(request).st_size, 0))
     return spec
 
 
-def _supervisor(
-    spec: dict[str, Any], descriptors: list[int], prepared: Prepared
-) -> Callable[[], Any]:
-    """In the fork: become what `python start.py supervisor` is, around a keeper that is a fork."""
-    system.usual_signals()
-    os.setsid()
-    for number, descriptor in enumerate(descriptors):
+def _settle(spec: dict[str, Any], descriptors: dict[int, int]) -> None:
+    """Put descriptors where they belong, and take on the environment."""
+    for number, descriptor in descriptors.items():
         os.dup2(descriptor, number)
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    for descriptor in set(descriptors.values()):
+        os.close(descriptor)
     system.overwrite_variable(spec["mark"], spec["environment"][spec["mark"]])
     os.environ.clear()
     os.environ.update(spec["environment"])
     os.chdir(spec["cwd"])
-    walls = Walls(spec["walls"]["bwrap"], spec["walls"]["options"]) if spec["walls"] else None
-
-    def start(commands: int) -> Callable[[], Any]:
-        reports = os.dup(supervisor.REPORTS)
-        os.dup2(supervisor.OUTPUT, 1)
-
-        def keep() -> Any:
-            return keeper.keep(spec["keeper"], commands, reports, prepared)
-
-        return walls.enter(spec["walls"]["cwd"], keep) if walls else keep
-
-    return lambda: supervisor.supervise(spec, start)

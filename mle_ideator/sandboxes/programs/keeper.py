@@ -57,9 +57,7 @@ class Keeper:
         self._spec, self._prepared = spec, prepared
         self._commands, self._reports = commands, reports
         self._kernel = 0
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.close(null)
+        system.no_input()
         for descriptor in (commands, reports):
             os.set_inheritable(descriptor, False)
         system.prctl(system.PR_SET_DUMPABLE, 0)

@@ -19,6 +19,7 @@ import os
 import select
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from . import system, trees
@@ -29,18 +30,30 @@ _CLEAR = 10
 Task = Callable[[], Any]
 
 
+@dataclass(frozen=True)
+class Family:
+    """A supervisor and its keeper, as each of the two sees it after the fork."""
+
+    keeper: int
+    """Its process; 0 in the keeper itself."""
+    commands: int
+    """Where the supervisor writes and the keeper reads."""
+    wakeup: int
+    """Can be read in the supervisor whenever a child has ended."""
+
+
 def main(arguments: list[str]) -> Task | int:
     """Started as a program: the keeper is another program, at the end of a command."""
     spec = json.loads(arguments[0])
-    return supervise(spec, lambda commands: _become(spec, commands))
+    family = fork_keeper()
+    if family.keeper:
+        return supervise(family)
+    task: Task = confined(spec, lambda: _become(spec, family.commands))
+    return task
 
 
-def supervise(spec: dict[str, Any], start: Callable[[int], Task | None]) -> Task | int:
-    """Start the keeper and serve until the lifeline closes.
-
-    `start` gets the descriptor of the keeper's commands. It is called in a child, and returns what
-    that is to do, or nothing if it has become another program.
-    """
+def fork_keeper() -> Family:
+    """Returns twice: here, and in the child."""
     system.prctl(system.PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     wakeup = system.wake_on_child()
@@ -49,20 +62,25 @@ def supervise(spec: dict[str, Any], start: Callable[[int], Task | None]) -> Task
     if child == 0:
         os.close(writing)
         os.close(wakeup)
-        task: Task = _confined(spec, start, commands)
-        return task
+        return Family(0, commands, -1)
     os.close(commands)
     os.set_blocking(writing, False)
+    return Family(child, writing, wakeup)
+
+
+def supervise(family: Family) -> int:
+    """Serve until the lifeline closes, then end all."""
     if os.getpid() == 1:  # agent code in a container sees it, and runs as the same user
         system.prctl(system.PR_SET_DUMPABLE, 0)
-    _serve(child, wakeup, writing)
+    _serve(family)
     if os.getpid() != 1:  # else the Linux kernel does that at once
         trees.end_all()
     return 0
 
 
-def _confined(spec: dict[str, Any], start: Callable[[int], Task | None], commands: int) -> Any:
-    """In the child: limits, then whatever it is to be."""
+def confined(spec: dict[str, Any], start: Callable[[], Task | None]) -> Any:
+    """In the child: limits, then whatever it is to be. `start` returns what it is to do, or becomes
+    another program."""
     try:
         system.usual_signals()
         os.setsid()
@@ -72,7 +90,7 @@ def _confined(spec: dict[str, Any], start: Callable[[int], Task | None], command
             system.prctl(system.PR_SET_NO_NEW_PRIVS, 1)
         system.join(spec["groups"])
         system.set_limits(spec["rlimits"])
-        return start(commands)
+        return start()
     except BaseException as error:
         os.write(OUTPUT, f"{type(error).__name__}: {error}\n".encode())
         os._exit(127)
@@ -93,18 +111,18 @@ def _become(spec: dict[str, Any], commands: int) -> None:
         raise OSError(f"{command[0]}: {error}") from error
 
 
-def _serve(child: int, wakeup: int, commands: int) -> None:
+def _serve(family: Family) -> None:
     """Hand commands on and reap until the lifeline closes."""
     while True:
-        ready, _, _ = select.select([LIFELINE, wakeup], [], [])
-        if wakeup in ready:
-            os.read(wakeup, 4096)
+        ready, _, _ = select.select([LIFELINE, family.wakeup], [], [])
+        if family.wakeup in ready:
+            os.read(family.wakeup, 4096)
             for pid, code in system.reap():
-                if pid == child:
+                if pid == family.keeper:
                     system.tell(REPORTS, f"gone {code}")
         if LIFELINE in ready:
             said = os.read(LIFELINE, 4096)
             if not said:
                 return
             with contextlib.suppress(OSError):  # it is gone, or does not listen
-                os.write(commands, said)
+                os.write(family.commands, said)

@@ -114,7 +114,7 @@ def _memory(field: int) -> tuple[int, int]:
 
 
 def join(groups: Iterable[str]) -> None:
-    """Enter control groups, given their files `cgroup.procs`. Raises `OSError`."""
+    """Enter control groups, as one thread, given their `entrances`. Raises `OSError`."""
     for path in groups:
         pathlib.Path(path).write_text("0")
 
@@ -141,6 +141,13 @@ def usual_signals() -> None:
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGIO):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def no_input() -> None:
+    """Standard input is empty."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
 
 
 def reap() -> list[tuple[int, int]]:

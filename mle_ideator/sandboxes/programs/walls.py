@@ -51,16 +51,15 @@ class Walls:
     def enter(self, cwd: str, then: Callable[[], Any]) -> Callable[[], Any]:
         """Go inside; there, `then` is to be done. Raises `OSError`.
 
-        The process that calls this, a fork of the one that made them, stays outside and ends as the
-        one inside does.
+        The process that calls this stays outside, and ends as the one inside does.
         """
         target = os.pidfd_open(self._first())
         system.setns(target, _NAMESPACES)
         os.close(target)
-        os.close(self._held)
         inside = os.fork()  # only children live among the processes inside
         if inside:
             return lambda: _relay(inside)
+        os.close(self._held)
         os.setsid()
         system.drop_privileges()
         os.chdir(cwd)
