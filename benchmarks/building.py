@@ -3,7 +3,8 @@
 A built folder holds
 
     public/   train.csv, test.csv, sample_submission.csv and side tables: all that agents may see
-    private/  answers.csv: id, targets, part (`public`, `private`, or `ignore`); mode 0700
+    private/  answers.csv: id, targets, event or group, part (`public`, `private`, or `ignore`);
+              mode 0700
     built.json  hash of the files, scores of the trivial solution
 
 Rows are shuffled and ids are the positions after that, so neither order nor id says anything.
@@ -89,17 +90,23 @@ def write_files(
     targets: Sequence[str],
     id_column: str,
     tables: dict[str, pd.DataFrame] | None = None,
+    event: str | None = None,
+    group: str | None = None,
 ) -> None:
-    """Write the public and private files. `test` has the targets, `part` the part of its rows."""
+    """Write the public and private files. `test` has the targets, `part` the part of its rows.
+
+    A column `event` is hidden with the targets; `group` is shown, and kept with the answers too.
+    """
     public, private = folder / PUBLIC, folder / PRIVATE
     public.mkdir(parents=True)
     private.mkdir(mode=0o700)
     write_csv(train, public / TRAIN)
-    write_csv(test.drop(columns=list(targets)), public / TEST)
+    hidden = [*targets, *([event] if event else [])]
+    write_csv(test.drop(columns=hidden), public / TEST)
     write_csv(sample, public / SAMPLE)
     for name, table in (tables or {}).items():
         write_csv(table, public / f"{name}.csv")
-    answers = test[[id_column, *targets]].assign(**{PART: part})
+    answers = test[[id_column, *hidden, *([group] if group else [])]].assign(**{PART: part})
     write_csv(answers, private / ANSWERS)
 
 

@@ -37,7 +37,7 @@ def place_of(started: Started, run: Path, sandbox: str | None = None) -> tuple[P
     config = _config(started, sandbox)
     _, factory = usable_sandbox(config)
     if config.data is None:
-        task, grader = load_task(started.task.id)
+        task, grader = load_task(config.task or started.task.id)
     else:
         from mle_ideator.benchmarks.own_data.reopening import reopen
 

@@ -61,8 +61,8 @@ class Record(Value, frozen=True, kw_only=True):
         return tuple((step.number, step.idea) for step in self.steps if step.idea)
 
     @property
-    def improvements(self) -> int:
-        """How many ideas led at once to a new best: the first solution after them was one."""
+    def improved(self) -> tuple[int, ...]:
+        """Steps of the ideas that led at once to a new best: the first solution after was one."""
         made = [(solution.step, solution.number) for solution in self.solutions]
         asked = [number for number, _ in self.ideas]
         until = [*asked[1:], sys.maxsize]
@@ -70,7 +70,7 @@ class Record(Value, frozen=True, kw_only=True):
             next((number for step, number in made if start < step < end), None)
             for start, end in zip(asked, until, strict=False)
         ]
-        return sum(first in self.bests for first in firsts)
+        return tuple(step for step, first in zip(asked, firsts, strict=True) if first in self.bests)
 
 
 def record_of(events: Sequence[Event]) -> Record:
@@ -149,7 +149,7 @@ def summarise(run: Path, record: Record) -> Summary:
         help_requests=sum(isinstance(step.action, SeekHelp) for step in record.steps),
         best=Best(**_numbers(scores), solution=file),
         baseline=Baseline(**_numbers(record.started.task.baseline)),
-        improvements=record.improvements,
+        improvements=len(record.improved),
         usage={"implementer": record.implementer_usage, "ideator": record.ideator_usage},
         duration_s=round(record.at_s, 3),
         reproduced=rerun is not None,

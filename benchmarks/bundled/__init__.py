@@ -1,31 +1,51 @@
-"""Tasks on real data that ships inside installed packages. Nothing is downloaded.
+"""Tasks that come with this package. Nothing is downloaded.
 
-One folder a task: `task.yaml` declares it (`spec.Spec`), `description.md` is what agents read,
-`build.py` has one function `build(root, rng) -> Frames` that reads the package's files below
-`root`. To add a task, add a folder; `docs/tasks.md` tells how.
+One folder a task, as `benchmarks.declared` says. Their data are real and ship inside installed
+packages, or come from a documented, seeded generator. To add a task, add a folder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from mle_ideator.benchmarks.bundled.spec import read_spec, task_ids
+from mle_ideator.benchmarks.declared.spec import DECLARATION, read_spec, task_id_of
+from mle_ideator.benchmarks.leaderboards import Leaderboard
 from mle_ideator.errors import TaskError, unknown
 from mle_ideator.protocols import Grader, TaskCard
 from mle_ideator.types import Task
+
+FOLDER = Path(__file__).parent
 
 
 class BundledTasks:
     """The task source `bundled`."""
 
     def cards(self) -> Sequence[TaskCard]:
-        return [read_spec(task_id).card(task_id) for task_id in task_ids()]
+        folders = bundled_folders()
+        return [read_spec(folder).card(task_id) for task_id, folder in folders.items()]
 
     def load(self, task_id: str) -> tuple[Task, Grader]:
         """The task, built at its first use and cached. Raises `TaskError` if it does not exist."""
-        known = task_ids()
-        if task_id not in known:
-            raise TaskError(unknown("task", task_id, known))
-        from mle_ideator.benchmarks.bundled.assembling import load
+        folder = _folder(task_id)
+        from mle_ideator.benchmarks.declared.assembling import load
 
-        return load(task_id)
+        return load(folder)
+
+    def leaderboard(self, task_id: str) -> Leaderboard | None:
+        from mle_ideator.benchmarks.declared.boards import read_leaderboard
+
+        return read_leaderboard(_folder(task_id))
+
+
+def bundled_folders() -> dict[str, Path]:
+    """By id, sorted."""
+    folders = [path.parent for path in FOLDER.glob(f"*/{DECLARATION}")]
+    return dict(sorted((task_id_of(folder), folder) for folder in folders))
+
+
+def _folder(task_id: str) -> Path:
+    folders = bundled_folders()
+    if task_id not in folders:
+        raise TaskError(unknown("task", task_id, folders))
+    return folders[task_id]

@@ -1,4 +1,4 @@
-"""What a bundled task declares in its `task.yaml`."""
+"""What a task declares in its `task.yaml`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import yaml
 from mle_ideator.errors import TaskError
 from mle_ideator.protocols import TaskCard
 
-FOLDER = Path(__file__).parent
+DECLARATION = "task.yaml"
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,12 +66,13 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """Target columns of the training file."""
     rows: tuple[int, int]
     """Rows of train.csv and test.csv."""
-    source: Source
     origin: str
-    """Where the data came from before it was packaged."""
+    """Where the data came from."""
     licence: str
-    """Of the package and of the data."""
-    sha256: str
+    """Of the data, and of the package that holds it."""
+    source: Source | None = None
+    """The package that holds the data; without it, what the task's own folder holds."""
+    sha256: str = ""
     """Of the built files (`building.digest`), as made from the version that was measured."""
     id_column: str = "id"
     classes: tuple[str, ...] = ()
@@ -79,7 +80,14 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     blocks: str | None = None
     """Column whose equal values (a day's, say) stay together, in the public or the private part."""
     min_delta: float = 0.0
+    group: str | None = None
+    """Column of both files whose equal values are ranked among each other, for ranking metrics."""
+    event: str | None = None
+    """Column of train.csv: 1 where the target is a time that was observed, 0 where it was cut short
+    there (survival)."""
     seed: int = 20260101
+    smoke: bool = False
+    """Is a session on it over in seconds, so that it belongs to the suite `smoke`?"""
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -96,23 +104,23 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
             metric=self.metric,
             higher_is_better=self.higher_is_better,
             rows=self.rows,
-            source=f"{self.source.distribution}: {self.origin}",
+            source=f"{self.source.distribution}: {self.origin}" if self.source else self.origin,
             licence=self.licence,
         )
 
 
-def task_ids() -> list[str]:
-    """Ids of all bundled tasks, sorted: their folders' names with hyphens."""
-    return sorted(path.parent.name.replace("_", "-") for path in FOLDER.glob("*/task.yaml"))
-
-
-def task_folder(task_id: str) -> Path:
-    return FOLDER / task_id.replace("-", "_")
-
-
-def read_spec(task_id: str) -> Spec:
-    """The declaration of a task that exists."""
+def read_spec(folder: Path) -> Spec:
+    """The declaration of the task in a folder. Raises `TaskError`."""
     # The C loader is ten times faster, and `tasks` and `--help` read all of them.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    text = (task_folder(task_id) / "task.yaml").read_text(encoding="utf-8")
-    return msgspec.convert(yaml.load(text, loader), Spec)  # noqa: S506 (both are safe loaders)
+    file = folder / DECLARATION
+    try:
+        values = yaml.load(file.read_text(encoding="utf-8"), loader)  # noqa: S506 (both are safe)
+        return msgspec.convert(values, Spec)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
+        why = " ".join(str(error).split())
+        raise TaskError(f"{file} declares no task: {why}") from error
+
+
+def task_id_of(folder: Path) -> str:
+    return folder.name.replace("_", "-")

@@ -41,12 +41,15 @@ class FileGrader:
         targets: tuple[str, ...],
         prediction: str,
         classes: tuple[str, ...] = (),
+        event: str | None = None,
+        group: str | None = None,
     ) -> None:
         self.spec = metric_named(metric)
         self._path = answers
         self._id_column = id_column
         self._targets = tuple(targets)
         self._classes = tuple(classes)
+        self._event, self._group = event, group
         self._require_fit(prediction)
 
     def _require_fit(self, prediction: str) -> None:

@@ -13,16 +13,17 @@ import pandas as pd
 import pytest
 
 from mle_ideator.benchmarks import building
-from mle_ideator.benchmarks.bundled import BundledTasks
-from mle_ideator.benchmarks.bundled.assembling import load
-from mle_ideator.benchmarks.bundled.spec import read_spec, task_folder, task_ids
+from mle_ideator.benchmarks.bundled import BundledTasks, bundled_folders
 from mle_ideator.benchmarks.cache import VARIABLE
+from mle_ideator.benchmarks.declared.assembling import load
+from mle_ideator.benchmarks.declared.spec import read_spec
 from mle_ideator.benchmarks.grading import METRICS
 from mle_ideator.errors import TaskError
 from mle_ideator.protocols import Grader, TaskSource
 from mle_ideator.types import Task
 
-IDS = task_ids()
+FOLDERS = bundled_folders()
+IDS = list(FOLDERS)
 each = pytest.mark.parametrize("task_id", IDS)
 
 
@@ -83,20 +84,20 @@ def test_unknown_id_names_the_nearest():
 
 @each
 def test_declaration_fits_the_metric(task_id):
-    spec, metric = read_spec(task_id), METRICS[read_spec(task_id).metric]
+    spec, metric = read_spec(FOLDERS[task_id]), METRICS[read_spec(FOLDERS[task_id]).metric]
     assert (metric.higher_is_better, metric.prediction) == (spec.higher_is_better, spec.prediction)
     assert spec.licence
     assert spec.origin
-    assert (task_folder(task_id) / "description.md").read_text().startswith(f"# {spec.title}\n")
+    assert (FOLDERS[task_id] / "description.md").read_text().startswith(f"# {spec.title}\n")
 
 
 @each
 def test_built_as_declared(built, task_id):
     task, _ = built
     train, test, sample, answers = files_of(task)
-    assert (len(train), len(test)) == task.rows == read_spec(task_id).rows
+    assert (len(train), len(test)) == task.rows == read_spec(FOLDERS[task_id]).rows
     assert list(sample.columns) == [task.id_column, *task.targets]
-    assert list(answers.columns) == [task.id_column, *read_spec(task_id).targets, "part"]
+    assert list(answers.columns) == [task.id_column, *read_spec(FOLDERS[task_id]).targets, "part"]
     for ids in (sample, answers):
         assert ids[task.id_column].tolist() == test[task.id_column].tolist()
     for name in train.columns:
@@ -106,7 +107,7 @@ def test_built_as_declared(built, task_id):
 @each
 def test_files_are_those_that_were_measured(built, task_id, caplog):
     caplog.clear()
-    load(task_id)
+    load(FOLDERS[task_id])
     assert caplog.messages == []
 
 
@@ -126,7 +127,7 @@ def test_second_build_elsewhere_is_equal_to_the_byte(built, task_id, tmp_path, m
 def test_public_files_hold_no_answers(built, task_id):
     task, _ = built
     _, test, sample, _ = files_of(task)
-    targets = read_spec(task_id).targets
+    targets = read_spec(FOLDERS[task_id]).targets
     assert not set(targets) & set(test.columns)
     assert (sample.drop(columns=task.id_column).nunique() == 1).all()
     declared = {"train.csv", "test.csv", "sample_submission.csv"}
@@ -155,7 +156,7 @@ def test_ids_and_order_say_nothing(built, task_id):
     task, _ = built
     train, _, _, answers = files_of(task)
     for frame in (train, answers):
-        target = frame[read_spec(task_id).targets[0]]
+        target = frame[read_spec(FOLDERS[task_id]).targets[0]]
         values = pd.to_numeric(target, errors="coerce")
         ranks = (target.astype("category").cat.codes if values.isna().any() else values).rank()
         place = frame[task.id_column].astype(int)
@@ -185,7 +186,7 @@ def test_sample_submission_is_the_baseline(built, task_id):
 def test_answers_beat_the_baseline(built, task_id, tmp_path):
     task, grader = built
     _, _, _, answers = files_of(task)
-    truth = answers[read_spec(task_id).targets[0]]
+    truth = answers[read_spec(FOLDERS[task_id]).targets[0]]
     perfect = answers[[task.id_column]].copy()
     if len(task.targets) > 1:
         for name in task.targets:

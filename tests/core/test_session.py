@@ -137,7 +137,7 @@ async def test_an_idea_is_told_and_a_new_best_after_it_is_an_improvement(play):
     record = await play(actions, Says(idea))
     assert record.steps[1].idea == idea
     assert "<action>Multiply by two.</action>" in record.steps[1].observation.text
-    assert record.improvements == 1
+    assert len(record.improved) == 1
 
 
 async def test_revert_restores_the_solution_before_the_implementer_goes_on(play):

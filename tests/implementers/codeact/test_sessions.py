@@ -42,7 +42,7 @@ async def test_a_good_session(play):
     assert record.bests == (1, 3)
     assert record.final.scores.public.value == 0
     assert record.reproduced
-    assert record.improvements == 1
+    assert len(record.improved) == 1
     first, solved, fenced, asked, *_ = record.steps
     assert first.thought == "I look at the data first."
     assert "Ignored: finish." in solved.observation.text

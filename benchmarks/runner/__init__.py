@@ -1,0 +1,1 @@
+"""Runs a matrix of sessions: task × contender × seed, for days if need be."""
