@@ -8,7 +8,7 @@ from mle_ideator.benchmarks.sources import load_task
 from mle_ideator.config import RunConfig
 from mle_ideator.errors import UsageError
 from mle_ideator.help_policy import help_policy
-from mle_ideator.protocols import ChatModel, Grader, Implementer, SandboxFactory
+from mle_ideator.protocols import ChatModel, Grader, Ideator, Implementer, SandboxFactory
 from mle_ideator.registry import create, find
 from mle_ideator.results import Record
 from mle_ideator.sandboxes import STRONGEST_FIRST, choose_sandbox
@@ -26,14 +26,9 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
     `folder` is the run's own: a person's data are split into its `data/`.
     """
     help_policy(config.help_policy)  # refused here, before anything is made
-    implementer = create("implementers", config.implementer, config.implementer_options)
-    ideator = ideator_of(config.ideator, config.ideator_options)
-    if not isinstance(implementer, Implementer):
-        raise UsageError(f"{config.implementer!r} is no implementer: it has no method act.")
-    if config.limits.cost_usd is not None:
-        _check_prices(config, implementer, ideator)
+    implementer, ideator = agents_of(config)
     name, sandbox = usable_sandbox(config)
-    task, grader, remarks, whole = _task(config, folder / DATA)
+    task, grader, remarks = _task(config, folder / DATA)
     if config.sandbox == "auto":
         remarks += _weaker(name)
     return Setup(
@@ -45,8 +40,19 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
         folder=folder,
         config=config,
         remarks=remarks,
-        whole_inputs=str(whole) if whole else None,
+        whole_inputs=whole_inputs(config, folder),
     )
+
+
+def agents_of(config: RunConfig) -> tuple[Implementer, Ideator]:
+    """The two that a config names. Raises `UsageError`."""
+    implementer = create("implementers", config.implementer, config.implementer_options)
+    ideator = ideator_of(config.ideator, config.ideator_options)
+    if not isinstance(implementer, Implementer):
+        raise UsageError(f"{config.implementer!r} is no implementer: it has no method act.")
+    if config.limits.cost_usd is not None:
+        _check_prices(config, implementer, ideator)
+    return implementer, ideator
 
 
 def usable_sandbox(config: RunConfig) -> tuple[str, SandboxFactory]:
@@ -80,13 +86,23 @@ def _weaker(name: str) -> tuple[str, ...]:
     return (f"agent code runs in the {kind} sandbox, as {strongest} does not work: {reason}",)
 
 
-def _task(config: RunConfig, folder: Path) -> tuple[Task, Grader, tuple[str, ...], Path | None]:
+def _task(config: RunConfig, folder: Path) -> tuple[Task, Grader, tuple[str, ...]]:
     if config.data is None:
-        return *load_task(config.task or ""), (), None
-    from mle_ideator.benchmarks.own_data import load_own_data, remarks_of, whole_inputs_of
+        return *load_task(config.task or ""), ()
+    from mle_ideator.benchmarks.own_data import load_own_data, remarks_of
 
     task, grader = load_own_data(config.data, folder, config.seed)
-    return task, grader, tuple(remarks_of(folder)), whole_inputs_of(folder)
+    return task, grader, tuple(remarks_of(folder))
+
+
+def whole_inputs(config: RunConfig, folder: Path) -> str | None:
+    """Of a run's folder: the inputs with every labelled row, if there are rows to predict."""
+    if config.data is None:
+        return None
+    from mle_ideator.benchmarks.own_data import whole_inputs_of
+
+    whole = whole_inputs_of(folder / DATA)
+    return str(whole) if whole else None
 
 
 def export_own_predictions(run: Path, record: Record) -> None:

@@ -44,6 +44,17 @@ class Started(Value, frozen=True, tag="started", kw_only=True):
     sandbox: SandboxInfo
 
 
+class Resumed(Value, frozen=True, tag="resumed", kw_only=True):
+    """A session that was broken off goes on: with a new kernel, and an action not carried out
+    decided anew."""
+
+    at_s: float
+    """Time that passed in between does not count."""
+    resumed_at: str
+    """UTC, ISO 8601."""
+    sandbox: SandboxInfo
+
+
 class Decided(Value, frozen=True, tag="decided", kw_only=True):
     """The implementer chose an action; it is about to be carried out."""
 
@@ -169,6 +180,7 @@ def _replaced(data: Any) -> Any:
 
 Event = (
     Started
+    | Resumed
     | Decided
     | Asked
     | Spent
@@ -188,8 +200,9 @@ class Journal:
     """Appends events to a file and tells listeners of them."""
 
     def __init__(self, path: Path, listeners: Iterable[Listener] = ()) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._file = os.open(path, flags, 0o600)
+        _cut_torn_line(self._file)
         self._listeners = tuple(listeners)
 
     def append(self, event: Event) -> None:
@@ -212,6 +225,13 @@ class Journal:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _cut_torn_line(file: int) -> None:
+    """What a crash left of an event that was being written."""
+    with open(file, "rb", closefd=False) as written:
+        content = written.read()
+    os.ftruncate(file, content.rfind(b"\n") + 1)
 
 
 def read_journal(run: Path) -> list[Event]:

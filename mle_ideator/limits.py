@@ -43,10 +43,12 @@ class Clock:
     times the slowest solution so far, but never more than half of the time.
     """
 
-    def __init__(self, limits: Limits, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, limits: Limits, now: Callable[[], float] = time.monotonic, elapsed_s: float = 0.0
+    ) -> None:
         self.limits = limits
         self._now = now
-        self._start = now()
+        self._start = now() - elapsed_s
         self._slowest_solution_s = 0.0
 
     @property

@@ -10,6 +10,7 @@ from mle_ideator.errors import UsageError
 from mle_ideator.help_policy import HelpPolicy, request_in
 from mle_ideator.journal import Asked, Decided, Event, Solved, Spent, Started, Stepped
 from mle_ideator.limits import Clock, Limits
+from mle_ideator.results import trajectory_of
 from mle_ideator.types import (
     HelpState,
     Remaining,
@@ -32,8 +33,11 @@ def help_state_at(events: Sequence[Event], step: int | None = None) -> HelpState
     number = step if step is not None else (requests or [steps + 1])[-1]
     if not 1 <= number <= steps + 1:
         raise UsageError(f"the run has no step {number}: it has {steps}, {steps + 1} is the next.")
-    asked = next((e for e in events if isinstance(e, Asked) and e.step == number), None)
-    decided = next((e for e in events if isinstance(e, Decided) and e.step == number), None)
+    # the last: what was broken off is decided anew
+    asked = next((e for e in reversed(events) if isinstance(e, Asked) and e.step == number), None)
+    decided = next(
+        (e for e in reversed(events) if isinstance(e, Decided) and e.step == number), None
+    )
     past = events[: events.index(decided)] if decided else events
     situation = _situation(past, asked)
     if decided and isinstance(decided.decision.action, SeekHelp):
@@ -50,12 +54,11 @@ def _situation(past: Sequence[Event], asked: Asked | None) -> Situation:
     started = past[0]
     assert isinstance(started, Started)  # noqa: S101 - read_journal has made sure
     task = started.task
-    trajectory = [event.step for event in past if isinstance(event, Stepped)]
     solved = [event for event in past if isinstance(event, Solved)]
     bests = [event.solution.number for event in solved if event.best]
     return Situation(
         task=task.as_agents_see_it(),
-        trajectory=tuple(trajectory),
+        trajectory=trajectory_of(past),
         solutions=tuple(event.solution.as_agents_see_it(task) for event in solved),
         best=bests[-1] if bests else None,
         code=asked.code if asked else _code(past),

@@ -15,12 +15,14 @@ from mle_ideator.journal import (
     Event,
     Refitted,
     Rerun,
+    Resumed,
     Solved,
     Spent,
     Started,
     Stepped,
     Warned,
 )
+from mle_ideator.session import Past, broken_off
 from mle_ideator.solutions import SOLUTION, SUBMISSION
 from mle_ideator.types import Idea, Outcome, Scores, SeekHelp, Solution, Step, Usage, Value
 
@@ -57,8 +59,24 @@ class Record(Value, frozen=True, kw_only=True):
         )
 
     @property
+    def help_requests(self) -> int:
+        return sum(isinstance(step.action, SeekHelp) for step in self.steps)
+
+    @property
     def ideas(self) -> tuple[tuple[int, Idea], ...]:
         return tuple((step.number, step.idea) for step in self.steps if step.idea)
+
+    @property
+    def past(self) -> Past:
+        """To go on with the session."""
+        return Past(
+            trajectory=self.steps,
+            solutions=self.solutions,
+            best=next((s for s in self.solutions if s.number in self.bests[-1:]), None),
+            help_requests=self.help_requests,
+            spent=self.implementer_usage + self.ideator_usage,
+            elapsed_s=self.at_s,
+        )
 
     @property
     def improved(self) -> tuple[int, ...]:
@@ -78,22 +96,39 @@ def record_of(events: Sequence[Event]) -> Record:
     started = events[0]
     assert isinstance(started, Started)  # noqa: S101 - read_journal has made sure
     decisions = [event.decision for event in events if isinstance(event, Decided)]
-    steps = [event for event in events if isinstance(event, Stepped)]
+    ideas = [event.ideator_usage for event in events if isinstance(event, Stepped)]
     solved = [event for event in events if isinstance(event, Solved)]
     last = events[-1]
     return Record(
         started=started,
-        steps=tuple(event.step for event in steps),
+        steps=trajectory_of(events),
         solutions=tuple(event.solution for event in solved),
         bests=tuple(event.solution.number for event in solved if event.best),
         reruns=tuple(event for event in events if isinstance(event, Rerun)),
         refitted=next((event for event in events if isinstance(event, Refitted)), None),
         warnings=tuple(event.message for event in events if isinstance(event, Warned)),
         implementer_usage=sum((decision.usage for decision in decisions), _spent(events)),
-        ideator_usage=sum((event.ideator_usage for event in steps), Usage()),
-        ended=next((event for event in events if isinstance(event, Ended)), None),
+        ideator_usage=sum(ideas, Usage()),
+        ended=_ended(events),
         at_s=0.0 if isinstance(last, Started) else last.at_s,
     )
+
+
+def trajectory_of(events: Sequence[Event]) -> tuple[Step, ...]:
+    """The steps; what the implementer was told when the session went on stands in the last one
+    before."""
+    steps: list[Step] = []
+    for event in events:
+        if isinstance(event, Stepped):
+            steps.append(event.step)
+        elif isinstance(event, Resumed) and steps:
+            steps[-1] = broken_off(steps[-1])
+    return tuple(steps)
+
+
+def _ended(events: Sequence[Event]) -> Ended | None:
+    last = next((e for e in reversed(events) if isinstance(e, Ended | Resumed)), None)
+    return last if isinstance(last, Ended) else None
 
 
 def _spent(events: Sequence[Event]) -> Usage:
@@ -146,7 +181,7 @@ def summarise(run: Path, record: Record) -> Summary:
         task=record.started.task.id,
         outcome=record.ended.outcome if record.ended else None,
         steps=len(record.steps),
-        help_requests=sum(isinstance(step.action, SeekHelp) for step in record.steps),
+        help_requests=record.help_requests,
         best=Best(**_numbers(scores), solution=file),
         baseline=Baseline(**_numbers(record.started.task.baseline)),
         improvements=len(record.improved),

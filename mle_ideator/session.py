@@ -7,7 +7,7 @@ that is not in the journal.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
@@ -53,13 +53,29 @@ _SHARE_FOR_AN_IDEA = 0.5
 """Of the time that is left: an ideator that hangs must not take the whole session."""
 
 
-async def run_session(setup: Setup, journal: Journal) -> log.Ended:
+@dataclass(frozen=True, kw_only=True)
+class Past:
+    """What went before, in a session that is gone on with."""
+
+    trajectory: tuple[Step, ...]
+    solutions: tuple[Solution, ...]
+    best: Solution | None
+    help_requests: int
+    spent: Usage
+    elapsed_s: float
+
+
+async def run_session(setup: Setup, journal: Journal, past: Past | None = None) -> log.Ended:
     """Run one session to its end, and its final solution once more in a clean sandbox.
+
+    With a past it goes on where that was broken off, in the same folder.
 
     Raises `RuntimeFailure` if the runtime broke, and `CancelledError` if it was cancelled; the
     journal then ends with the outcome all the same, and what was solved is kept.
     """
     loop = _Loop(setup, journal, Clock(setup.config.limits))
+    if past:
+        loop.go_on_after(past)
     try:
         outcome = await loop.run()
         final = await hand_over(setup, journal, loop.clock, loop.solutions)
@@ -83,30 +99,30 @@ class _Loop:
     help_requests: int = 0
     spent: Usage = Usage()
     unpriced: set[str] = field(default_factory=set)
+    resumes: bool = False
 
     async def run(self) -> Outcome:
         folder = self.setup.folder / "workspace"
         self.sandbox = self.setup.open_sandbox(folder)
         self.help_policy = help_policy(self.setup.config.help_policy)
-        self._start()
+        self._begin()
         async with self.sandbox:
             self.workspace = Workspace(folder)
             self.store = Solutions(
                 self.setup.folder / "solutions", self.setup.grader, self.setup.task.metric
             )
-            while True:
+            while not self._finished:
                 remaining = self._what_is_left()
                 if outcome := used_up(remaining):
                     return outcome
                 try:
-                    finished = await self._step(remaining)
+                    await self._step(remaining)
                 except (AgentTimeout, OutOfBudget) as error:
                     self._warn(str(error))
                     return "cost" if isinstance(error, OutOfBudget) else "time"
-                if finished:
-                    return "finished"
+        return "finished"
 
-    async def _step(self, remaining: Remaining) -> bool:
+    async def _step(self, remaining: Remaining) -> None:
         situation = self._situation(remaining)
         decision = await self._decide(situation)
         self._spend(decision.usage, "implementer")
@@ -124,7 +140,8 @@ class _Loop:
             case Finish():
                 observation = Observation(text="[runtime] The session ends here.")
         if decision.ignored:
-            observation = _with_note(observation, decision.ignored)
+            note = render("session/ignored", ignored=decision.ignored)
+            observation = _with_note(observation, note)
         step = Step(
             number=number,
             action=decision.action,
@@ -135,7 +152,10 @@ class _Loop:
         )
         self.trajectory.append(step)
         self.journal.append(log.Stepped(at_s=self.clock.elapsed_s, step=step, ideator_usage=usage))
-        return isinstance(decision.action, Finish)
+
+    @property
+    def _finished(self) -> bool:
+        return bool(self.trajectory) and isinstance(self.trajectory[-1].action, Finish)
 
     async def _decide(self, situation: Situation) -> Decision:
         """The implementer's decision, unless it is time to seek help on its behalf."""
@@ -278,16 +298,33 @@ class _Loop:
 
     # --------------------------------------------------------------------------- start, end
 
-    def _start(self) -> None:
-        self.journal.append(
-            log.Started(
-                version=__version__,
-                started_at=datetime.now(UTC).isoformat(timespec="seconds"),
-                config=msgspec.to_builtins(self.setup.config),
-                task=self.setup.task,
-                sandbox=self.sandbox.info,
+    def go_on_after(self, past: Past) -> None:
+        self.resumes = True
+        self.trajectory = [*past.trajectory[:-1], *map(broken_off, past.trajectory[-1:])]
+        self.solutions = list(past.solutions)
+        self.best = past.best
+        self.help_requests = past.help_requests
+        self.spent = past.spent.known
+        self.clock = Clock(self.setup.config.limits, elapsed_s=past.elapsed_s)
+        for step in past.trajectory:
+            if step.solution is not None:
+                self.clock.solution_took(step.observation.duration_s)
+
+    def _begin(self) -> None:
+        now, sandbox = datetime.now(UTC).isoformat(timespec="seconds"), self.sandbox.info
+        if self.resumes:
+            at_s = self.clock.elapsed_s
+            self.journal.append(log.Resumed(at_s=at_s, resumed_at=now, sandbox=sandbox))
+        else:
+            self.journal.append(
+                log.Started(
+                    version=__version__,
+                    started_at=now,
+                    config=msgspec.to_builtins(self.setup.config),
+                    task=self.setup.task,
+                    sandbox=sandbox,
+                )
             )
-        )
         for remark in self.setup.remarks:
             self._warn(remark)
 
@@ -335,8 +372,13 @@ def _timeout(agent: str, seconds: float, cancelled: BaseException | None) -> Age
     return error
 
 
-def _with_note(observation: Observation, ignored: Sequence[str]) -> Observation:
-    note = render("session/ignored", ignored=ignored)
+def broken_off(step: Step) -> Step:
+    """The last step before a session was broken off, as the implementer sees it afterwards."""
+    told = _with_note(step.observation, render("session/resumed"))
+    return msgspec.structs.replace(step, observation=told)
+
+
+def _with_note(observation: Observation, note: str) -> Observation:
     return msgspec.structs.replace(observation, text=f"{observation.text}\n{note}")
 
 

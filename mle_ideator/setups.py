@@ -46,7 +46,7 @@ class Place:
     config: RunConfig
 
     def open_sandbox(self, workspace: Path, inputs: str | None = None) -> Sandbox:
-        workspace.mkdir(parents=True)
+        workspace.mkdir(parents=True, exist_ok=True)
         request = SandboxRequest(
             workspace=str(workspace),
             inputs=inputs or self.task.inputs,

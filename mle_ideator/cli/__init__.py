@@ -19,6 +19,7 @@ from mle_ideator.cli.ideate import ideate
 from mle_ideator.cli.image import image
 from mle_ideator.cli.mcp import mcp
 from mle_ideator.cli.reproduce import reproduce
+from mle_ideator.cli.resume import resume
 from mle_ideator.cli.run import run
 from mle_ideator.cli.serve import serve
 from mle_ideator.cli.show import show
@@ -34,7 +35,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # rich doubles the time that --help takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, tasks, show, reproduce, doctor, ideate, serve, mcp):
+for command in (run, resume, tasks, show, reproduce, doctor, ideate, serve, mcp):
     app.command()(command)
 app.add_typer(image, name="image")
 

@@ -15,14 +15,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from mle_ideator.benchmarks.setups import export_own_predictions, setup_of
+from mle_ideator.benchmarks.running import run_to_end, set_up, set_up_again
 from mle_ideator.cli.console import console_for
-from mle_ideator.config import RunConfig, dump_config
+from mle_ideator.config import RunConfig
 from mle_ideator.errors import UsageError
-from mle_ideator.files import replace_file
-from mle_ideator.journal import FILE, Journal, read_journal
-from mle_ideator.results import Record, record_of, write_results
-from mle_ideator.session import run_session
+from mle_ideator.journal import read_journal
+from mle_ideator.results import Record, record_of, summarise
 from mle_ideator.setups import Setup
 
 T = TypeVar("T")
@@ -36,23 +34,29 @@ def launch(config: RunConfig, out: Path | None, *, as_json: bool) -> int:
     config = _with_whole_paths(config)
     folder = _new_folder(config, out)
     try:
-        setup = setup_of(config, folder)
+        setup = set_up(config, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)  # a call that was wrong leaves nothing
         raise
-    replace_file(folder / "config.yaml", dump_config(config).encode())
+    return _to_end(setup, None, as_json=as_json)
+
+
+def relaunch(folder: Path, *, as_json: bool) -> int:
+    """Go on with the session in a result folder; the exit code."""
+    setup, past = set_up_again(folder)
+    return _to_end(setup, past, as_json=as_json)
+
+
+def _to_end(setup: Setup, past: Record | None, *, as_json: bool) -> int:
     stream = sys.stderr if as_json else sys.stdout
     in_terminal = any(
         getattr(agent, "uses_terminal", False) for agent in (setup.implementer, setup.ideator)
     )
-    with (
-        console_for(stream, lines=in_terminal) as console,
-        Journal(folder / FILE, [console]) as journal,
-    ):
-        failure = _run(setup, journal)
-    record = _record(folder, failure)
-    summary = write_results(folder, record)
-    export_own_predictions(folder, record)
+    with console_for(stream, lines=in_terminal) as console:
+        for event in read_journal(setup.folder) if past else ():
+            console(event)
+        failure = _run(run_to_end(setup, past, [console]))
+    summary = summarise(setup.folder, _record(setup.folder, failure))
     console.finish(summary)
     if as_json:
         print(msgspec.json.encode(summary).decode())
@@ -71,22 +75,15 @@ def _record(folder: Path, failure: Exception | None) -> Record:
         raise
 
 
-def _run(setup: Setup, journal: Journal) -> Exception | None:
+def _run(session: Coroutine[Any, Any, None]) -> Exception | None:
     """Run to the end; a broken runtime and an interruption both leave what was solved."""
     try:
-        asyncio.run(interruptible(_session(setup, journal)))
+        asyncio.run(interruptible(session))
     except asyncio.CancelledError:
         return None
     except Exception as error:
         return error
     return None
-
-
-async def _session(setup: Setup, journal: Journal) -> None:
-    try:
-        await run_session(setup, journal)
-    finally:
-        await setup.aclose()
 
 
 async def interruptible(work: Coroutine[Any, Any, T]) -> T:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from mle_ideator.cli.text import duration, one_line, printable
 from mle_ideator.cli.wording import closing, guiding, name_of, outcome_of, scores_text
-from mle_ideator.journal import Decided, Ended, Event, Solved, Started, Stepped
+from mle_ideator.journal import Decided, Ended, Event, Resumed, Solved, Started, Stepped
 from mle_ideator.limits import Limits
 from mle_ideator.results import Summary
 from mle_ideator.types import Execute, Scores, SeekHelp, Solution, Step
@@ -55,6 +55,8 @@ class LiveConsole:
         match event:
             case Started():
                 self._started, self._clock = event, time.monotonic()
+            case Resumed(at_s=at_s):
+                self._clock = time.monotonic() - at_s
             case Stepped(step=step):
                 self._steps.append(step)
                 self._taken += 1

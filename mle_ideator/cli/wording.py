@@ -14,6 +14,7 @@ from mle_ideator.journal import (
     Refitted,
     Rejected,
     Rerun,
+    Resumed,
     Solved,
     Spent,
     Started,
@@ -33,6 +34,8 @@ def line_of(event: Event) -> str:
                 f"{task.id}: {task.title} ({task.metric.name}, {direction} is better), "
                 f"baseline {scores_text(guiding(task.baseline))}, sandbox {sandbox.kind}"
             )
+        case Resumed(sandbox=sandbox):
+            line = f"goes on after a break, sandbox {sandbox.kind}"
         case Decided(step=number, decision=decision):
             thought = f" - {one_line(decision.thought, 160)}" if decision.thought else ""
             line = f"[{number}] {name_of(decision.action)}{thought}"
