@@ -43,7 +43,9 @@ class Keeper:
         self._chain: set[int] = set()
         self._pid = 0
         self._kernel = 0
-        self._answers: dict[str, asyncio.Future[list[int]]] = {}
+        self._ready: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
+        self._answers: dict[int, asyncio.Future[list[int]]] = {}
+        self._asked = 0
         self._ended_jobs: list[tuple[int, int]] = []
         self._more_ended = 0
         loop = asyncio.get_running_loop()
@@ -59,9 +61,10 @@ class Keeper:
         await self._launched.start(placement, self._reader.writing_end)
         listening = asyncio.create_task(self._listen())
         self._cleanup.push_async_callback(_cancelled, listening)
-        inside = await self._answer("ready", None, START_TIMEOUT_S)
-        if inside is None:
+        await first_of(self._ready, self.gone, timeout_s=START_TIMEOUT_S)
+        if not self._ready.done():
             raise self.not_started()
+        inside = self._ready.result()
         self._chain = set(processes.descendants(self._launched.pid))
         self._pid = self._host_pid(inside[0], self._chain)
 
@@ -69,7 +72,7 @@ class Keeper:
         """Fork a kernel that listens where `connection` says. Raises `SandboxError`."""
         self.kernel_ended = asyncio.get_running_loop().create_future()
         command = {"do": "kernel", "connection": dict(connection), "folder": folder}
-        inside = await self._answer("kernel", command, START_TIMEOUT_S)
+        inside = await self._answer(command, START_TIMEOUT_S)
         if inside is None:
             raise self.not_started()
         below = processes.descendants(self._launched.pid)
@@ -80,14 +83,14 @@ class Keeper:
 
     async def end_kernel(self) -> bool:
         """End it and what it left behind but jobs; false if all must be ended for that."""
-        ended = await self._answer("ended", {"do": "end"}, _SOFT_END_S)
+        ended = await self._answer({"do": "end"}, _SOFT_END_S)
         self._kernel = 0
         return ended is not None
 
     async def clear(self) -> bool:
         """End all but the keeper, jobs included, and empty what agent code could write to, the
         workspace apart, in a container; false if that did not work."""
-        cleared = await self._answer("cleared", {"do": "clear"}, _CLEAR_S)
+        cleared = await self._answer({"do": "clear"}, _CLEAR_S)
         self._kernel = 0
         return cleared == [0]
 
@@ -122,7 +125,7 @@ class Keeper:
 
     async def jobs(self) -> set[int]:
         """Running jobs, and scripts that they have started: all below these is theirs."""
-        roots = await self._answer("protected", {"do": "protect"}, _ANSWER_S) or []
+        roots = await self._answer({"do": "protect"}, _ANSWER_S) or []
         below = processes.descendants(self._launched.pid) if roots else []
         return {self._host_pid(root, below) for root in roots} - {0}
 
@@ -154,15 +157,16 @@ class Keeper:
         described = (processes.describe(pid) for pid in reversed(list(among)))
         return next((p.pid for p in described if p and p.pid_inside == inside), 0)
 
-    async def _answer(
-        self, word: str, command: dict[str, Any] | None, timeout_s: float
-    ) -> list[int] | None:
-        """The numbers of the report that begins with `word`; `None` if there is none in time."""
-        answer = self._answers[word] = asyncio.get_running_loop().create_future()
-        if command is not None:
-            self._send(command)
-        await first_of(answer, self.gone, timeout_s=timeout_s)
-        return answer.result() if answer.done() else None
+    async def _answer(self, command: dict[str, Any], timeout_s: float) -> list[int] | None:
+        """The numbers of its answer; `None` if there is none in time."""
+        self._asked = number = self._asked + 1
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        try:
+            self._send({**command, "id": number})
+            await first_of(answer, self.gone, timeout_s=timeout_s)
+            return answer.result() if answer.done() else None
+        finally:
+            del self._answers[number]
 
     def _send(self, command: dict[str, Any]) -> None:
         self._launched.send(json.dumps(command).encode() + b"\n")
@@ -184,8 +188,11 @@ class Keeper:
                     self._ended_jobs.append((number, code))
                 else:
                     self._more_ended += 1
-            case _ if (answer := self._answers.get(word)) and not answer.done():
-                answer.set_result(values)
+            case "ready", [_] if not self._ready.done():
+                self._ready.set_result(values)
+            case "kernel" | "ended" | "protected" | "cleared", [asked, *told]:
+                if (answer := self._answers.get(asked)) and not answer.done():
+                    answer.set_result(told)
 
     def _end(self, why: str) -> None:
         _set(self.gone, why)

@@ -47,8 +47,8 @@ _log = logging.getLogger(__name__)
 
 _BACKGROUND_SHARE = 0.2
 """Of a cell's text, for what background work wrote since the last cell."""
-
-
+_MOST_DEATHS = 3
+"""Kernels that die in a row."""
 _INPUT = "input"
 
 
@@ -67,6 +67,8 @@ class KernelSandbox(ABC):
         self._group: ControlGroup | None = None
         self._files = TrackedWorkspace(self._workspace, apart=(_INPUT,))
         self._cold_start: str | None = None
+        self._cpu_s: dict[int, float] = {}
+        self._deaths = 0
         self._open = False
         self._one_at_a_time = asyncio.Lock()
 
@@ -206,8 +208,18 @@ class KernelSandbox(ABC):
                 limits = self._request.limits
                 cell = Cell(self._interior, kernel, watch, self._reader, limits, self._mend)
                 execution = await cell.run(action, timeout_s)
+            news += await self._end_what_kills(execution)
             note = "\n".join(filter(None, [*news, execution.note]))
             return msgspec.structs.replace(execution, note=note)
+
+    async def _end_what_kills(self, execution: Execution) -> list[str]:
+        """Jobs live on when a kernel dies, but not those that end one kernel after the other."""
+        self._deaths = self._deaths + 1 if execution.status == "died" else 0
+        if self._deaths < _MOST_DEATHS:
+            return []
+        self._deaths = 0
+        await self._interior.drop_keeper()
+        return [notes.KERNELS_DIED]
 
     async def snapshot(self, folder: Path) -> None:
         """Keep the workspace, without its inputs, as a new folder."""
@@ -267,6 +279,7 @@ class KernelSandbox(ABC):
             folders=(self._workspace, private.home, private.temporary, private.kernels),
             without=(self._workspace / _INPUT,),
             trusted=lambda: keeper.trusted,
+            cpu_s=self._cpu_s,
         )
         interior.watch_over(watch)
 

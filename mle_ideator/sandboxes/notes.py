@@ -50,6 +50,9 @@ def jobs_ended(jobs: Sequence[tuple[int, int]], more: int = 0) -> list[str]:
     return [*lines, f"and {more} more jobs ended"] if more > 0 else lines
 
 
+KERNELS_DIED = "kernel after kernel died: whatever ran in the background, jobs included, was ended"
+
+
 def died(why: str) -> str:
     return (
         f"the kernel died ({why}). Variables and background processes are gone, files are still "

@@ -28,6 +28,7 @@ from mle_ideator.protocols import Sandbox, SandboxFactory, SandboxRequest
 from mle_ideator.registry import find, registered
 from mle_ideator.sandboxes.owners import this_process
 from mle_ideator.types import Execute
+from tests.processes import children
 
 SESSIONS = 500
 WARM_UP = 3
@@ -87,7 +88,7 @@ def _link(entry: Path) -> str:
 
 
 def _processes(folder: Path) -> set[int]:
-    found = {process.pid for process in psutil.Process().children(recursive=True)}
+    found = children()
     wanted = os.fsencode(f"{folder}/")
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():

@@ -100,6 +100,21 @@ async def test_a_job_outlives_what_happens_to_cells(box, ending):
     await box.bash("rm train.py")
 
 
+async def test_a_job_that_kills_every_kernel_is_ended_with_the_third(box):
+    await box.bash(
+        "echo 'while :; do kill -9 $(cat pid 2>/dev/null) 2>/dev/null; sleep 0.05; done' > hunt.sh\n"
+        "job start bash hunt.sh"
+    )
+    victim = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(10)"
+    for _ in range(2):
+        assert "kernel after kernel died" not in (await box.python(victim)).note
+    execution = await box.python(victim)
+    assert execution.status == "died"
+    assert "kernel after kernel died" in execution.note
+    assert (await box.python("import time; time.sleep(0.5); print(1)")).text == "1\n"
+    await box.bash("rm hunt.sh pid")
+
+
 @pytest.mark.parametrize(
     "command",
     [

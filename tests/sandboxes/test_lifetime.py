@@ -11,7 +11,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from mle_ideator.errors import SandboxError
@@ -21,6 +20,7 @@ from mle_ideator.sandboxes.environment import MARK
 from mle_ideator.sandboxes.private import PREFIX, PrivateFolder, remove_leftovers
 from mle_ideator.sandboxes.processes import marked
 from mle_ideator.types import Execute
+from tests.processes import children
 
 SPREAD = """
 import os, subprocess
@@ -58,10 +58,6 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
 
 
-def threads_and_children() -> list[int]:
-    return [child.pid for child in psutil.Process().children(recursive=True)]
-
-
 async def once(factory, request, code="1") -> str:
     async with factory(request) as sandbox:
         return (await sandbox.execute(python(code), 30)).text
@@ -70,10 +66,10 @@ async def once(factory, request, code="1") -> str:
 @pytest.mark.slow
 async def test_nothing_is_left_after_the_end(factory, make_request):
     await once(factory, make_request())  # what is opened once for all is opened
-    children, files, open_files = threads_and_children(), folders(), descriptors()
+    before, files, open_files = children(), folders(), descriptors()
     mark = (await once(factory, make_request(), SPREAD)).split()[0]
     assert marked(mark) == []
-    assert threads_and_children() == children
+    assert children() == before
     assert not folders() - files
     for _ in range(3):
         await once(factory, make_request(), "import os; os.kill(os.getpid(), 9)")
@@ -102,7 +98,7 @@ async def test_nothing_is_left_when_the_session_is_cancelled(factory, make_reque
 async def test_nothing_is_left_when_the_session_is_cancelled_again_and_again(
     factory, make_request, after_s
 ):
-    children, files = threads_and_children(), folders()
+    before, files = children(), folders()
     task = asyncio.create_task(
         once(
             factory,
@@ -117,7 +113,7 @@ async def test_nothing_is_left_when_the_session_is_cancelled_again_and_again(
         await asyncio.sleep(0.01)
         assert time.monotonic() - start < 6
     assert task.cancelled()
-    assert threads_and_children() == children
+    assert children() == before
     assert not folders() - files
 
 
@@ -175,13 +171,13 @@ async def test_a_failed_end_does_not_hide_the_outcome(factory, make_request, mon
 @pytest.mark.parametrize("after_s", [0.01, 0.03, 0.1, 0.3])
 async def test_nothing_is_left_when_the_start_is_cancelled(factory, make_request, after_s):
     await once(factory, make_request())  # what is started once for all is there
-    children, files = threads_and_children(), folders()
+    before, files = children(), folders()
     task = asyncio.create_task(once(factory, make_request(), "import time; time.sleep(9)"))
     await asyncio.sleep(after_s)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 10)
-    assert threads_and_children() == children
+    assert children() == before
     assert not folders() - files
 
 

@@ -192,6 +192,20 @@ time.sleep(60)
         assert (await breach(watch)).limit == "cpu_time"  # it does not come back
 
 
+async def test_processor_time_counts_on_when_all_is_started_anew(start):
+    spent = {}
+    burn = "import time\nwhile time.process_time() < 0.6: pass\ntime.sleep(60)"
+    async with watching(SandboxLimits(), start(burn), cpu_s=spent):
+        await until(lambda: sum(spent.values()) >= 0.5)
+    async with watching(SandboxLimits(cpu_s=0.5), start("import time; time.sleep(60)")) as watch:
+        await asyncio.sleep(0.5)
+        assert not watch.breached.done()  # by itself it has used next to nothing
+    async with watching(
+        SandboxLimits(cpu_s=0.5), start("import time; time.sleep(60)"), cpu_s=spent
+    ) as watch:
+        assert (await breach(watch)).limit == "cpu_time"
+
+
 @pytest.mark.skipif(bool(why_not()), reason=why_not() or "control groups can be made")
 async def test_a_control_group_tells_what_it_did_and_the_cell_goes_on(start):
     limits = SandboxLimits(memory_gib=0.125, processes=12, cpu_s=1.0)

@@ -53,6 +53,7 @@ class Watch:
       below it that run no agent code (what such a one holds open or in memory is not counted).
     - `group` is a control group that holds memory and processes, if there is one.
     - `folders` together may hold `disk_gib`, less the folders `without` in them.
+    - `cpu_s` are the seconds of processor time that were seen, by root; earlier watches' count on.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Watch:
         folders: Sequence[Path],
         without: Sequence[Path] = (),
         trusted: Callable[[], Collection[int]] = tuple,
+        cpu_s: dict[int, float] | None = None,
     ) -> None:
         self._limits, self._root_pid, self._trusted = limits, root_pid, trusted
         self._group = group
@@ -72,7 +74,7 @@ class Watch:
         self._places = Places(tuple(folders), frozenset(map(str, without)), self._file_bytes)
         self._disk = DiskBound(self._disk_bytes)
         self._told = group.counts() if group else Counts()
-        self._cpu_s: dict[int, float] = {}
+        self._cpu_s = {} if cpu_s is None else cpu_s
         self._one_walk, self._walked_s = asyncio.Lock(), 0.0
         self._settling: asyncio.Task[int] | None = None
         self._full: frozenset[tuple[str, int]] = frozenset()

@@ -5,8 +5,9 @@
 Commands, a JSON object a line, come from the runtime: `{"do": "kernel", ...}` starts a kernel,
 `{"do": "signal", "signal": N}` sends that kernel a signal, `{"do": "end"}` ends it and all that it
 left behind, but for background jobs, `{"do": "protect"}` asks for these, `{"do": "clear"}` ends all
-and, in a container, empties what could be written, the workspace apart. Reports: `ready PID`,
-`kernel PID`, `exit CODE`, `ended`, `protected PID ...`, `cleared CODE`, `job NUMBER CODE`.
+and, in a container, empties what could be written, the workspace apart. Each but a signal has a
+number `id`, which its answer begins with. Reports: `ready PID`, `exit CODE`, `job NUMBER CODE`, and
+the answers `kernel ID PID`, `ended ID`, `protected ID PID ...`, `cleared ID CODE`.
 Agent code asks for scripts and jobs at a socket in its folder. It can not look into the
 keeper (which is not *dumpable*), but may end it: then the runtime starts everything anew.
 """
@@ -143,11 +144,12 @@ class Keeper:
                 system.send_signal([self._kernel] if self._kernel else [], command["signal"])
             elif command["do"] == "protect":
                 roots = " ".join(map(str, sorted(self._requests.protected())))
-                system.tell(self._reports, f"protected {roots}".rstrip())
+                self._answer("protected", command, roots)
             elif command["do"] == "end":
-                self._end_kernel()
+                self._note_ended(trees.end_all(self._requests.protected))
+                self._answer("ended", command)
             elif command["do"] == "clear":
-                self._clear()
+                self._answer("cleared", command, self._clear())
         return None
 
     def _start_kernel(self, command: dict[str, Any]) -> Task | None:
@@ -155,8 +157,11 @@ class Keeper:
         if self._kernel == 0:
             system.prctl(system.PR_SET_PDEATHSIG, signal.SIGKILL)
             return self._become(lambda: self._run_kernel(command))
-        system.tell(self._reports, f"kernel {self._kernel}")
+        self._answer("kernel", command, self._kernel)
         return None
+
+    def _answer(self, word: str, command: dict[str, Any], told: object = "") -> None:
+        system.tell(self._reports, f"{word} {command['id']} {told}".rstrip())
 
     def _run_kernel(self, command: dict[str, Any]) -> int:
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
@@ -170,11 +175,8 @@ class Keeper:
     def _job_ended(self, number: int, code: int) -> None:
         system.tell(self._reports, f"job {number} {code}")
 
-    def _end_kernel(self) -> None:
-        self._note_ended(trees.end_all(self._requests.protected))
-        system.tell(self._reports, "ended")
-
-    def _clear(self) -> None:
+    def _clear(self) -> int:
+        """An exit code."""
         self._note_ended(trees.end_all())
         self._requests.forget()
         child = os.fork()
@@ -185,7 +187,7 @@ class Keeper:
                 os._exit(1)  # it must never become a second keeper
         _, status = os.waitpid(child, 0)
         self._requests = Requests(self._spec["folder"], self._job_ended)
-        system.tell(self._reports, f"cleared {os.waitstatus_to_exitcode(status)}")
+        return os.waitstatus_to_exitcode(status)
 
     def _note_ended(self, ended: list[tuple[int, int]]) -> None:
         for pid, code in ended:

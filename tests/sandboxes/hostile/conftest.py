@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-import psutil
 import pytest_asyncio
 
 from mle_ideator.protocols import Sandbox, SandboxFactory, SandboxLimits, SandboxRequest
 from mle_ideator.types import Execute, Execution, SandboxLimit
+from tests.processes import children
 from tests.sandboxes.hostile.host import Host
 from tests.sandboxes.hostile.table import Cell, Left, Seen
 
@@ -107,12 +107,6 @@ class Ground:
         return faults
 
 
-def _children(process: psutil.Process) -> set[psutil.Process]:
-    """Without fork servers, which stay for the next sandbox."""
-    children = process.children(recursive=True)
-    return {child for child in children if "fork_server" not in child.cmdline()}
-
-
 def _open_descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 as fast as can be
 
@@ -126,16 +120,15 @@ async def ground(
     factory: SandboxFactory, make_request: Callable[..., SandboxRequest]
 ) -> AsyncIterator[Ground]:
     """Nothing of it may be left at the end: no process, no descriptor."""
-    here = psutil.Process()
     ground = Ground(factory, make_request(limits=LIMITS))
     try:
-        children = _children(here)
+        before = children()
         await ground.open()
         descriptors = _open_descriptors()
         yield ground
         harm = ground.host.harm()
         await ground.close()
-        left = _children(here) - children
+        left = children() - before
         assert not harm
         assert not left
         assert _open_descriptors() <= descriptors
