@@ -41,14 +41,13 @@ class Keeper:
         self._launched, self._reader, self._kill = launched, reader, kill
         self._cleanup = AsyncExitStack()
         self._chain: set[int] = set()
-        self._pid = 0
         self._kernel = 0
-        self._ready: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
         self._answers: dict[int, asyncio.Future[list[int]]] = {}
         self._asked = 0
         self._ended_jobs: list[tuple[int, int]] = []
         self._more_ended = 0
         loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[None] = loop.create_future()
         self.gone: asyncio.Future[str] = loop.create_future()
         self.kernel_ended: asyncio.Future[str] = loop.create_future()
 
@@ -64,9 +63,7 @@ class Keeper:
         await first_of(self._ready, self.gone, timeout_s=START_TIMEOUT_S)
         if not self._ready.done():
             raise self.not_started()
-        inside = self._ready.result()
         self._chain = set(processes.descendants(self._launched.pid))
-        self._pid = self._host_pid(inside[0], self._chain)
 
     async def start_kernel(self, connection: Mapping[str, Any], folder: str) -> None:
         """Fork a kernel that listens where `connection` says. Raises `SandboxError`."""
@@ -188,8 +185,8 @@ class Keeper:
                     self._ended_jobs.append((number, code))
                 else:
                     self._more_ended += 1
-            case "ready", [_] if not self._ready.done():
-                self._ready.set_result(values)
+            case "ready", [] if not self._ready.done():
+                self._ready.set_result(None)
             case "kernel" | "ended" | "protected" | "cleared", [asked, *told]:
                 if (answer := self._answers.get(asked)) and not answer.done():
                     answer.set_result(told)

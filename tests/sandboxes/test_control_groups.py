@@ -14,7 +14,7 @@ import pytest
 from mle_ideator.protocols import SandboxLimits
 from mle_ideator.sandboxes.limits import group_places
 from mle_ideator.sandboxes.limits.control_groups import ControlGroup, remove_leftovers, why_not
-from mle_ideator.sandboxes.limits.group_reader import existing
+from mle_ideator.sandboxes.limits.group_reader import GroupReader
 from mle_ideator.sandboxes.limits.hierarchies import groups_of
 
 LIMITS = SandboxLimits(memory_gib=0.125, processes=40)
@@ -142,13 +142,13 @@ def test_many_processes_that_share_little_time_still_end_at_once(make):
 def test_the_group_of_a_process_is_found(make):
     group = make()
     with start(group, "import time; x = bytearray(2**25); time.sleep(60)") as process:
-        reader = existing(process.pid)
+        reader = GroupReader(groups_of(process.pid))
         assert within(20, lambda: reader.usage().memory_bytes > 2**25)
         assert reader.usage().processes == 1
         assert reader.usage().cpu_s > 0
         assert reader.counts() == group.counts()
         group.kill()
-    assert existing(process.pid).usage().memory_bytes == 0  # it has ended
+    assert GroupReader(groups_of(process.pid)).usage().memory_bytes == 0  # it has ended
 
 
 @real
@@ -290,7 +290,7 @@ def test_v2_is_read(tree):
     (folder / "cpu.stat").write_text("usage_usec 2500000\nuser_usec 2000000\n")
     (tree.proc / "77").mkdir()
     (tree.proc / "77" / "cgroup").write_text(f"0::/{folder.relative_to(tree.top)}\n")
-    reader = existing(77, proc=tree.proc)
+    reader = GroupReader(groups_of(77, tree.proc))
     usage, counts = reader.usage(), reader.counts()
     assert (usage.memory_bytes, usage.cpu_s, usage.processes) == (3_500_000, 2.5, 7)
     assert (counts.killed_for_memory, counts.forks_refused) == (3, 11)

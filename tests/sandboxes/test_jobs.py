@@ -102,7 +102,7 @@ async def test_a_job_outlives_what_happens_to_cells(box, ending):
 
 async def test_a_job_that_kills_every_kernel_is_ended_with_the_third(box):
     await box.bash(
-        "echo 'while :; do kill -9 $(cat pid 2>/dev/null) 2>/dev/null; sleep 0.05; done' > hunt.sh\n"
+        "echo 'while :; do kill -9 $(cat pid) 2>/dev/null; sleep 0.05; done' > hunt.sh\n"
         "job start bash hunt.sh"
     )
     victim = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(10)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mle_ideator.sandboxes.limits.hierarchies import PROC, Group, field, groups_of, number
+from mle_ideator.sandboxes.limits.hierarchies import Group, field, number
 from mle_ideator.sandboxes.limits.usage import Counts, Usage
 
 
@@ -60,8 +60,3 @@ class GroupReader:
     def _folder(self, controller: str) -> Path:
         """Of v1, else of v2; a folder that is nowhere if there is neither."""
         return self._folders.get(controller) or self._v2 or Path("/nonexistent")
-
-
-def existing(pid: int, *, proc: Path = PROC) -> GroupReader:
-    """What is counted in the groups that a process is in, whoever made them."""
-    return GroupReader(groups_of(pid, proc))

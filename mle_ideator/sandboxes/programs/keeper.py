@@ -6,7 +6,7 @@ Commands, a JSON object a line, come from the runtime: `{"do": "kernel", ...}` s
 `{"do": "signal", "signal": N}` sends that kernel a signal, `{"do": "end"}` ends it and all that it
 left behind, but for background jobs, `{"do": "protect"}` asks for these, `{"do": "clear"}` ends all
 and, in a container, empties what could be written, the workspace apart. Each but a signal has a
-number `id`, which its answer begins with. Reports: `ready PID`, `exit CODE`, `job NUMBER CODE`, and
+number `id`, which its answer begins with. Reports: `ready`, `exit CODE`, `job NUMBER CODE`, and
 the answers `kernel ID PID`, `ended ID`, `protected ID PID ...`, `cleared ID CODE`.
 Agent code asks for scripts and jobs at a socket in its folder. It can not look into the
 keeper (which is not *dumpable*), but may end it: then the runtime starts everything anew.
@@ -73,7 +73,7 @@ class Keeper:
 
     def run(self, to_preload: list[str]) -> Task | int:
         gc.freeze()
-        system.tell(self._reports, f"ready {os.getpid()}")
+        system.tell(self._reports, "ready")
         while True:
             task = self._serve(0 if to_preload and self._kernel else None)
             if task is not None:

@@ -216,7 +216,7 @@ get_ipython().kernel.session.pid = 1
         code="""
 import os
 for number in range(0, 64):
-    try: os.write(number, b'exit 0\\nended\\ngone 0\\nready 1\\n')
+    try: os.write(number, b'exit 0\\nended 1\\ngone 0\\nready\\n')
     except OSError: pass
 """,
         seen=Seen(status=("ok", "error", "died")),
