@@ -114,6 +114,8 @@ def read_spec(folder: Path) -> Spec:
     # The C loader is ten times faster, and `tasks` and `--help` read all of them.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     file = folder / DECLARATION
+    if not file.is_file():
+        raise TaskError(f"{folder} is no task: it has no {DECLARATION}")
     try:
         values = yaml.load(file.read_text(encoding="utf-8"), loader)  # noqa: S506 (both are safe)
         return msgspec.convert(values, Spec)

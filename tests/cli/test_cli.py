@@ -50,7 +50,7 @@ def script(folder: Path, *cells: str) -> str:
         (["run", "--task", "a", "--train", "b", "--target", "c"], "say what to work on"),
         (["run", "--tsk", "a"], "No such option: --tsk"),
         (["run", "--task", "image-segment"], "did you mean 'image-segments'"),
-        (["run", "--task", "../../etc"], "unknown task '../../etc'"),
+        (["run", "--task", "../../etc"], "is no task: it has no task.yaml"),
         (["run", "--task", TASK, "--ideator", "ofline"], "did you mean 'offline'"),
         (["run", "--task", TASK, "--implementer", "no.module:Class"], "can not be imported"),
         (["run", "--task", TASK, "--ideator", "os:getcwd"], "is no ideator"),
