@@ -62,6 +62,8 @@ def fork_server(environment: Mapping[str, str], modules: tuple[str, ...]) -> For
         if kind.why_not:
             raise SandboxError(kind.why_not)
         if kind.server is None or not kind.server.alive:
+            if kind.server is not None:
+                kind.server.close()  # its spare waits for requests as long as somebody could ask
             try:
                 kind.server = ForkServer(_common(environment), modules)
             except (SandboxError, OSError) as error:

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 
+import psutil
 import pytest
 
 from mle_ideator.protocols import SandboxLimits
@@ -188,3 +189,36 @@ async def test_many_ended_jobs_are_counted():
     lines = notes.jobs_ended(*keeper.ended_jobs())
     assert lines[-1] == "and 995 more jobs ended"
     assert notes.jobs_ended(*keeper.ended_jobs()) == []
+
+
+def fork_servers():
+    found = psutil.Process().children()
+    return [process for process in found if "fork_server" in process.cmdline()]
+
+
+def spares(server):
+    below = server.children(recursive=True)
+    return [process for process in below if os.getsid(process.pid) == server.pid]
+
+
+async def answer_of(request):
+    async with LocalSandbox(request) as sandbox:
+        return (await sandbox.execute(python("print(6 * 7)"), 30)).text
+
+
+async def test_a_spare_that_is_killed_is_replaced_and_goes_with_its_fork_server(make_request):
+    before = set(fork_servers())
+    request = make_request(preload=("json",))  # a fork server of its own
+    assert await answer_of(request) == "42\n"
+    (server,) = set(fork_servers()) - before
+    await asyncio.sleep(0.5)  # a new spare takes its time
+    for process in spares(server):
+        process.kill()
+    assert await answer_of(make_request(preload=("json",))) == "42\n"
+    await asyncio.sleep(0.5)
+    left = spares(server)
+    assert len(left) == 2  # a supervisor to be, and its keeper to be
+    server.kill()
+    assert await answer_of(make_request(preload=("json",))) == "42\n"
+    _, alive = psutil.wait_procs(left, timeout=10)
+    assert not alive
