@@ -14,7 +14,11 @@ MEDIAN = frozenset({"mae", "median_ae", "mape", "smape", "wape"})
 def trivial_predictions(
     targets: pd.DataFrame, metric: str, prediction: str, classes: Sequence[str] = ()
 ) -> dict[str, float | str]:
-    """Constant by submission column: the best number, the commonest class, or the class shares."""
+    """Constant by submission column: the best number, the commonest class, or the class shares.
+
+    Where only the order counts, every constant says the same: nothing. Rankings and survival score
+    it as the mean of all orders, correlations not at all.
+    """
     if prediction == "value":
         return {str(name): _number(targets[name], metric) for name in targets}
     if prediction == "label":

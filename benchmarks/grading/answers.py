@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +13,8 @@ from mle_ideator.benchmarks.grading.cells import Classes, in_order, numbers
 from mle_ideator.benchmarks.grading.csv_text import read_columns
 from mle_ideator.benchmarks.grading.files import Refused, read_regular_file
 from mle_ideator.benchmarks.grading.formulas import Array
-from mle_ideator.benchmarks.grading.metrics import MetricSpec
+from mle_ideator.benchmarks.grading.ids import KnownIds
+from mle_ideator.benchmarks.grading.metrics import Beside, MetricSpec
 from mle_ideator.errors import GradingError
 
 PART = "part"
@@ -25,27 +27,34 @@ _MAX_BYTES = 4 * 2**30
 class Answers:
     """The truth by part. Rows of the third part, `ignore`, must be predicted but have no truth."""
 
-    ids: Any
-    """All ids that must be predicted, a pyarrow array of text."""
+    ids: KnownIds
+    """All that must be predicted."""
     rows: dict[Part, Array]
     """Positions of the part's rows among `ids`."""
     truth: dict[Part, Array]
     """In the order of `rows`: numbers or class codes, (n,) or (n, targets)."""
     classes: Classes | None
+    beside: dict[Part, Array | None]
+    """In the order of `rows`: what `MetricSpec.beside` asks for, if it does."""
 
 
 def load_answers(
-    path: Path, spec: MetricSpec, id_column: str, targets: tuple[str, ...], classes: tuple[str, ...]
+    path: Path,
+    spec: MetricSpec,
+    id_column: str,
+    targets: tuple[str, ...],
+    classes: tuple[str, ...],
+    beside: Mapping[Beside, str],
 ) -> Answers:
-    """Read `answers.csv`. Raises `GradingError`, whose text holds none of them."""
-    columns = _columns(path, (id_column, *targets, PART))
-    ids, part = columns[id_column], columns[PART]
-    if len(ids.unique()) != len(ids):
+    """Read `answers.csv`, which has the columns `beside` too.
+
+    Raises `GradingError`, whose text holds none of the answers.
+    """
+    columns = _columns(path, (id_column, *targets, *beside.values(), PART))
+    ids = KnownIds(columns[id_column])
+    if not ids.unique:
         raise GradingError(f"the answers in {path} have an id more than once")
-    if {*part.unique().to_pylist()} - {*PARTS, "ignore"}:
-        raise GradingError(f"the answers in {path} have a part that is none of {PARTS} or ignore")
-    parts = part.to_numpy(zero_copy_only=False)
-    rows = {name: np.flatnonzero(parts == name) for name in PARTS}
+    rows = _rows(columns[PART], path)
     scored = np.concatenate(list(rows.values()))
     if not len(scored):
         raise GradingError(f"the answers in {path} have no row to score")
@@ -54,7 +63,23 @@ def load_answers(
     truth = _truth(cells, known, spec, path)
     cut = len(rows["public"])
     by_part: dict[Part, Array] = {"public": truth[:cut], "private": truth[cut:]}
-    return Answers(ids, rows, by_part, known)
+    more = _beside(columns, scored, beside, spec, path)
+    parted: dict[Part, Array | None] = {
+        "public": more if more is None else more[:cut],
+        "private": more if more is None else more[cut:],
+    }
+    return Answers(ids, rows, by_part, known, parted)
+
+
+def _rows(part: Any, path: Path) -> dict[Part, Array]:
+    """Positions by part."""
+    encoded = part.dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    if {*names} - {*PARTS, "ignore"}:
+        raise GradingError(f"the answers in {path} have a part that is none of {PARTS} or ignore")
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    code = {name: names.index(name) if name in names else -1 for name in PARTS}
+    return {name: np.flatnonzero(codes == code[name]) for name in PARTS}
 
 
 def _columns(path: Path, wanted: tuple[str, ...]) -> dict[str, Any]:
@@ -68,6 +93,26 @@ def _columns(path: Path, wanted: tuple[str, ...]) -> dict[str, Any]:
             f"the columns {', '.join(wanted)}"
         ) from None
     return columns
+
+
+def _beside(
+    columns: Mapping[str, Any],
+    scored: Array,
+    names: Mapping[Beside, str],
+    spec: MetricSpec,
+    path: Path,
+) -> Array | None:
+    """Numbers of the groups from 0, or 1 where the event was seen and 0 where it was not."""
+    if spec.beside is None:
+        return None
+    cells = columns[names[spec.beside]].take(scored)
+    if spec.beside == "group":
+        codes = cells.dictionary_encode().indices
+        return np.asarray(codes.to_numpy(zero_copy_only=False), np.int64)
+    events, _ = Classes(("0", "1")).codes(cells)
+    if (events < 0).any():
+        raise GradingError(f"some events in {path} are neither 1 (seen) nor 0 (not seen)")
+    return events
 
 
 def _classes(cells: list[Any], spec: MetricSpec, declared: tuple[str, ...]) -> Classes:

@@ -6,6 +6,7 @@ Nothing is interpreted: `007`, `1e5`, `NA` and an empty cell stay the text they 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,6 +28,9 @@ _SIGNATURES = (
     (b"\xfe\xff", "utf16", "encoded as UTF-16"),
 )
 _NEWLINE = b"\n"
+_BLANK_LINES = Problem("blank_lines", "blank lines were skipped.")
+_INK = re.compile(rb"\S")
+_FIRST_LINES = re.compile(rb"[\r\n]*")
 _BOM = b"\xef\xbb\xbf"
 _RAGGED_ROWS_COUNTED = 1000
 _MIN_HEADER_LIMIT = 2**16
@@ -47,13 +51,16 @@ def read_columns(
     _require_short_header(end - start, wanted)
     names = _header(data[start:end])
     remarks += _check_header(names, wanted, is_data)
-    if not data[end:].strip():
+    if not _INK.search(data, end):
         raise refuse("no_rows", "there is a header but no row. Predict each row of test.csv.")
     lines = data.count(b"\n", end)
     if lines > max_rows:
         message = f"there are {count(lines, 'line')}, far more than this task has rows to predict."
         raise refuse("too_many_rows", f"{message} Write one row for each row of test.csv.")
-    return _parse(data, end, names, wanted), remarks
+    columns = _parse(data, end, names, wanted)
+    if _BLANK_LINES not in remarks and _has_blank_lines(data, lines, len(columns[wanted[0]])):
+        remarks.append(_BLANK_LINES)
+    return columns, remarks
 
 
 def _start_of_text(data: bytes) -> tuple[int, list[Problem]]:
@@ -61,7 +68,7 @@ def _start_of_text(data: bytes) -> tuple[int, list[Problem]]:
     for signature, code, what in _SIGNATURES:
         if data.startswith(signature):
             raise refuse(code, f"the file is {what}. Write plain UTF-8 CSV text.")
-    if not data.strip():
+    if not _INK.search(data):
         raise refuse("empty_file", "the file is empty. Write a header and a row for each id.")
     if b"\x00" in data:
         raise _nul_bytes(data)
@@ -76,10 +83,20 @@ def _start_of_text(data: bytes) -> tuple[int, list[Problem]]:
         remarks.append(Problem("bom", "the file starts with a byte order mark, which was skipped."))
     if has_cr and b"\r\n" in data:
         remarks.append(Problem("crlf", "lines end with CR LF, which was accepted."))
-    text = len(data) - len(data[start:].lstrip(b"\r\n"))
-    if text > start or b"\n\n" in data or (has_cr and b"\n\r\n" in data):
-        remarks.append(Problem("blank_lines", "blank lines were skipped."))
+    text = _FIRST_LINES.match(data, start).end()  # type: ignore[union-attr]
+    if text > start:
+        remarks.append(_BLANK_LINES)
     return text, remarks
+
+
+def _has_blank_lines(data: bytes, lines: int, rows: int) -> bool:
+    """`lines` end in all of `data` after the header, of which `rows` are rows.
+
+    Counting tells it without another search, unless cells hold line ends.
+    """
+    if b'"' in data:
+        return b"\n\n" in data or b"\n\r\n" in data
+    return rows < lines + (not data.endswith(b"\n"))
 
 
 def _nul_bytes(data: bytes) -> Refused:
@@ -122,6 +139,8 @@ def _check_header(
     missing = [name for name in wanted if name not in names]
     extra = [n for n in dict.fromkeys(names) if n not in wanted and n not in INDEX_NAMES]
     should_be = f"The header must be {quoted_header(wanted)}."
+    if wanted[0] in missing and names and names[0][:1] in tuple("{[<"):
+        raise refuse("not_csv", f"the file looks like JSON or markup. Write CSV text. {should_be}")
     if wanted[0] in missing and any(_is_number(name) or is_data(name) for name in extra):
         message = f"the first line is no header: {some(names, len(names))}. {should_be}"
         raise refuse("no_header", message)

@@ -46,7 +46,9 @@ def read_regular_file(path: Path, limit: int) -> bytes:
             _require_regular(path.name, found.st_mode)
             if found.st_size > limit:
                 raise _too_large(path.name, limit)
-            data = file.read(limit + 1)
+            data = file.read(found.st_size + 1)
+            if len(data) > found.st_size:  # it grew
+                data += file.read(limit + 1 - len(data))
     except FileNotFoundError:
         raise refuse("no_file", f"there is no {path.name}. Write it to the workspace.") from None
     except OSError as error:

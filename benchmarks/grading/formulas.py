@@ -1,5 +1,7 @@
 """The metrics as functions of two arrays, by scikit-learn where it has them.
 
+Those that take a third one, the group or the event, are in `ranking` and `survival`.
+
 Shapes, for n rows, k targets and c classes:
 
     value        truth (n,) or (n, k), predicted the same, float
@@ -225,6 +227,14 @@ def auc(truth: Array, predicted: Array) -> float:
     return float(roc_auc_score(truth, predicted))
 
 
+def ks(truth: Array, predicted: Array) -> float:
+    from sklearn.metrics import roc_curve
+
+    _both_classes(truth)
+    false_alarms, found, _ = roc_curve(truth == 1, predicted)
+    return float(np.max(found - false_alarms))
+
+
 def gini(truth: Array, predicted: Array) -> float:
     return 2 * auc(truth, predicted) - 1
 
@@ -257,3 +267,15 @@ def lrap(truth: Array, predicted: Array) -> float:
     from sklearn.metrics import label_ranking_average_precision_score
 
     return float(label_ranking_average_precision_score(truth, predicted))
+
+
+def coverage_error(truth: Array, predicted: Array) -> float:
+    from sklearn.metrics import coverage_error as coverage
+
+    return float(coverage(truth, predicted))
+
+
+def ranking_loss(truth: Array, predicted: Array) -> float:
+    from sklearn.metrics import label_ranking_loss
+
+    return float(label_ranking_loss(truth, predicted))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mle_ideator.benchmarks.grading.answers import PARTS, Answers, Part, load_answers
 from mle_ideator.benchmarks.grading.formulas import Array
-from mle_ideator.benchmarks.grading.metrics import UNIT, evaluate, metric_named
+from mle_ideator.benchmarks.grading.metrics import UNIT, Beside, evaluate, metric_named
 from mle_ideator.benchmarks.grading.validation import Wanted, check
 from mle_ideator.errors import GradingError, UsageError
 from mle_ideator.types import Grade, Problem, Score
@@ -17,7 +17,9 @@ class FileGrader:
     """Validates and scores submissions against `answers.csv`.
 
     The answers have the id column, the target columns and `part`: `public` and `private` rows are
-    scored apart, `ignore` rows must be predicted and are not scored. A submission has the id and
+    scored apart, `ignore` rows must be predicted and are not scored. They also have the columns
+    `event` (1 where a time ended in the event, 0 where it was cut short) and `group` (rows with
+    equal values are ranked among each other), if these are named. A submission has the id and
 
         value, label               the targets
         probability, two classes   the target: probability of the second class
@@ -49,7 +51,8 @@ class FileGrader:
         self._id_column = id_column
         self._targets = tuple(targets)
         self._classes = tuple(classes)
-        self._event, self._group = event, group
+        named: dict[Beside, str | None] = {"event": event, "group": group}
+        self._beside = {what: column for what, column in named.items() if column is not None}
         self._require_fit(prediction)
 
     def _require_fit(self, prediction: str) -> None:
@@ -62,6 +65,8 @@ class FileGrader:
             raise UsageError(f"{spec.name} takes two classes, not {len(self._classes)}")
         if spec.needs == "ordinal" and not self._classes:
             raise UsageError(f"{spec.name} needs the classes declared, in their order")
+        if spec.beside and spec.beside not in self._beside:
+            raise UsageError(f"{spec.name} needs the {spec.beside} column of the answers named")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -87,7 +92,8 @@ class FileGrader:
         if not len(rows):
             return None
         try:
-            value, reason = evaluate(self.spec, self._answers.truth[part], predictions[rows])
+            truth, beside = self._answers.truth[part], self._answers.beside[part]
+            value, reason = evaluate(self.spec, truth, predictions[rows], beside)
         except Exception as error:
             kind = type(error).__name__  # its text could quote answers
             raise GradingError(f"{self.spec.name} failed on the {part} part ({kind})") from error
@@ -98,7 +104,9 @@ class FileGrader:
 
     @cached_property
     def _answers(self) -> Answers:
-        answers = load_answers(self._path, self.spec, self._id_column, self._targets, self._classes)
+        answers = load_answers(
+            *(self._path, self.spec, self._id_column, self._targets, self._classes, self._beside)
+        )
         if answers.classes and not self._classes and len(answers.classes.names) > 2:
             if self.spec.needs == "two classes":
                 raise GradingError(f"{self.spec.name} takes two classes; the answers have more")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from mle_ideator.benchmarks.grading import formulas
+from mle_ideator.benchmarks.grading import formulas, ranking, survival
 from mle_ideator.benchmarks.grading.formulas import Array, Undefined
 from mle_ideator.errors import UsageError, unknown
 from mle_ideator.types import Metric
@@ -17,6 +19,7 @@ from mle_ideator.types import Metric
 Prediction = Literal["value", "label", "probability"]
 Targets = Literal["one", "many", "any"]
 Needs = Literal["numbers", "classes", "two classes", "ordinal"]
+Beside = Literal["event", "group"]
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,17 @@ UNIT = Interval(0.0, 1.0)
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """One metric. `compute(truth, predicted)` takes arrays as `formulas` says."""
+    """One metric. `compute(truth, predicted)` takes arrays as `formulas` says.
+
+    With `beside` it takes a third: 1 and 0, or the numbers of the groups, (n,).
+    """
 
     name: str
     higher_is_better: bool
     prediction: Prediction
     needs: Needs
     """What the truth must be."""
-    compute: Callable[[Array, Array], float]
+    compute: Callable[..., float]
     doc: str
     targets: Targets = "one"
     """How many target columns it takes."""
@@ -63,6 +69,9 @@ class MetricSpec:
     """Where predictions must lie."""
     truth: Interval = ANY
     """Where true values must lie."""
+    beside: Beside | None = None
+    """What it must know of each row besides the truth: was the end seen, or what is ranked with
+    what. A submission does not have it."""
 
     @property
     def metric(self) -> Metric:
@@ -91,6 +100,26 @@ def _probability(
     return MetricSpec(name, higher, "probability", needs, compute, doc, targets, bounds)
 
 
+def _ranking(measure: str, at: int) -> MetricSpec:
+    compute, doc = _RANKINGS[measure]
+    return MetricSpec(
+        name=f"{measure}_{at}",
+        higher_is_better=True,
+        prediction="value",
+        needs="numbers",
+        compute=partial(compute, at=at),
+        doc=doc.format(at),
+        truth=NOT_NEGATIVE,
+        beside="group",
+    )
+
+
+_RANKINGS: dict[str, tuple[Callable[..., float], str]] = {
+    "ndcg": (ranking.ndcg, "Normalised discounted gain of each group's first {}; linear gain."),
+    "map": (ranking.average_precision_at, "Average precision of each group's first {}."),
+}
+"""Of each there is one for every number of rows that are looked at."""
+
 _ALL = (
     _value("rmse", "Root of the mean squared error.", targets="any"),
     _value("mse", "Mean squared error.", targets="any"),
@@ -107,6 +136,11 @@ _ALL = (
     _value("pearson", "Correlation.", higher=True),
     _value("spearman", "Correlation of the ranks.", higher=True),
     _value("kendall", "Kendall's tau-b.", higher=True),
+    _ranking("ndcg", 10),
+    _ranking("map", 3),
+    MetricSpec("c_index", True, "value", "numbers", survival.c_index,
+               "Harrell's concordance: the share of pairs in their true order.",
+               truth=NOT_NEGATIVE, beside="event"),
     _label("accuracy", "Share of right labels."),
     _label("balanced_accuracy", "Mean over the classes of the share found."),
     _label("f1", "Harmonic mean of precision and recall of the positive class.",
@@ -119,6 +153,8 @@ _ALL = (
     _label("qwk", "Cohen's kappa with squared distances of the ranks.", needs="ordinal"),
     _probability("auc", "Area under the ROC curve; mean over classes or labels.",
                  higher=True, targets="any"),
+    _probability("ks", "Largest distance by which the share found exceeds that of false alarms.",
+                 higher=True, needs="two classes"),
     _probability("gini", "2·AUC − 1.", higher=True, needs="two classes"),
     _probability("average_precision", "Area under the precision-recall steps; mean over classes "
                  "or labels.", higher=True, targets="any"),
@@ -127,6 +163,10 @@ _ALL = (
     _probability("brier", "Mean squared error of the probability.",
                  higher=False, needs="two classes", bounds=UNIT),
     _probability("lrap", "Label ranking average precision.", higher=True, targets="many"),
+    _probability("coverage_error", "How many labels, from the highest, hold all true ones.",
+                 higher=False, targets="many"),
+    _probability("ranking_loss", "Share of pairs of a true and a false label in the wrong order.",
+                 higher=False, targets="many"),
 )  # fmt: skip
 
 METRICS: dict[str, MetricSpec] = {spec.name: spec for spec in _ALL}
@@ -149,6 +189,9 @@ ALIASES: dict[str, str] = {
     "pearsonr": "pearson",
     "spearmanr": "spearman",
     "kendalltau": "kendall",
+    "concordance_index": "c_index",
+    "cindex": "c_index",
+    "harrell_c": "c_index",
     "acc": "accuracy",
     "accuracy_score": "accuracy",
     "balanced_accuracy_score": "balanced_accuracy",
@@ -175,6 +218,9 @@ ALIASES: dict[str, str] = {
     "brier_score": "brier",
     "brier_score_loss": "brier",
     "normalized_gini": "gini",
+    "kolmogorov_smirnov": "ks",
+    "coverage": "coverage_error",
+    "label_ranking_loss": "ranking_loss",
     "label_ranking_average_precision": "lrap",
     "label_ranking_average_precision_score": "lrap",
 }
@@ -184,21 +230,34 @@ ALIASES: dict[str, str] = {
 def metric_named(name: str) -> MetricSpec:
     """The metric of that name or alias; case, `-`, spaces and scikit-learn's `neg_` do not matter.
 
-    The direction is the metric's own, also for `neg_…`. Raises `UsageError`.
+    The direction is the metric's own, also for `neg_…`. `ndcg_5` or `MAP@12`: with any number.
+    Raises `UsageError`.
     """
     plain = "_".join(name.strip().lower().replace("-", " ").replace("_", " ").split())
     plain = plain.removeprefix("neg_")
+    if ranked := _RANKING.fullmatch(plain):
+        plain = f"{ranked[1]}_{ranked[2]}"
+        return METRICS.get(plain) or _ranking(ranked[1], int(ranked[2]))
     found = METRICS.get(ALIASES.get(plain, plain))
     if found is None:
         raise UsageError(unknown("metric", name, METRICS))
     return found
 
 
-def evaluate(spec: MetricSpec, truth: Array, predicted: Array) -> tuple[float | None, str]:
-    """The finite value, or `None` and the reason why there is none."""
+_RANKING = re.compile(r"(ndcg|map)(?:_?@_?|_at_|_)([1-9]\d{0,5})")
+
+
+def evaluate(
+    spec: MetricSpec, truth: Array, predicted: Array, beside: Array | None = None
+) -> tuple[float | None, str]:
+    """The finite value, or `None` and the reason why there is none.
+
+    `beside` is there if the metric asks for it.
+    """
+    arrays = (truth, predicted) if spec.beside is None else (truth, predicted, beside)
     try:
         with np.errstate(all="ignore"):
-            value = spec.compute(truth, predicted)
+            value = spec.compute(*arrays)
     except Undefined as reason:
         return None, str(reason)
     if isinstance(value, bool) or not math.isfinite(value):

@@ -18,7 +18,7 @@ from mle_ideator.benchmarks.grading.cells import BLANK, UNKNOWN, Classes, number
 from mle_ideator.benchmarks.grading.csv_text import read_columns
 from mle_ideator.benchmarks.grading.files import Refused, read_regular_file
 from mle_ideator.benchmarks.grading.formulas import Array
-from mle_ideator.benchmarks.grading.ids import align
+from mle_ideator.benchmarks.grading.ids import KnownIds
 from mle_ideator.benchmarks.grading.metrics import ANY, UNIT, Interval
 from mle_ideator.benchmarks.grading.wording import EXAMPLES, count, quoted, some
 from mle_ideator.types import Problem
@@ -40,8 +40,8 @@ class Wanted:
 
     id_column: str
     columns: tuple[str, ...]
-    ids: Any
-    """A pyarrow array of text, each id once, in the order in which predictions come back."""
+    ids: KnownIds
+    """Each once, in the order in which predictions come back."""
     prediction: str
     bounds: Interval = ANY
     classes: Classes | None = None
@@ -56,7 +56,7 @@ class Wanted:
     @cached_property
     def max_bytes(self) -> int:
         """64 MiB, and for large tasks ample room for each cell."""
-        return 64 * _MIB + 64 * len(self.ids) * len(self.header) + 4 * int(self.ids.nbytes)
+        return 64 * _MIB + 64 * len(self.ids) * len(self.header) + 4 * int(self.ids.text.nbytes)
 
     @property
     def max_rows(self) -> int:
@@ -70,7 +70,7 @@ class Wanted:
 
     @cached_property
     def _known_ids(self) -> frozenset[str]:
-        return frozenset(self.ids.to_pylist())
+        return frozenset(self.ids.text.to_pylist())
 
 
 @dataclass
@@ -100,7 +100,7 @@ def check(path: Path, wanted: Wanted) -> Checked:
         return checked
     checked.remarks.extend(remarks)
     ids = columns[wanted.id_column]
-    order = align(ids, wanted.ids, checked.problems, checked.remarks)
+    order = wanted.ids.align(ids, checked.problems, checked.remarks)
     cells = _Cells(wanted, ids, columns, checked)
     predictions = cells.labels() if wanted.prediction == "label" else cells.numbers()
     if not checked.problems:

@@ -54,6 +54,8 @@ def understand(cells: pd.Series[str], metric: str | None) -> Target:
             spec = metric_named(metric)
         except UsageError as error:
             raise TaskError(str(error)) from error
+    if spec.beside:
+        raise TaskError(f"{spec.name} needs a column of {spec.beside}s; choose another metric.")
     if spec.targets == "many":
         raise TaskError(f"{spec.name} needs several target columns; choose another metric.")
     if spec.needs == "numbers":

@@ -25,7 +25,11 @@ MANY_PROBABILITIES = (
     [[1, 0], [0, 1], [1, 1], [0, 0]],
     [[0.9, 0.2], [0.3, 0.8], [0.6, 0.1], [0.4, 0.4]],
 )
+MANY_SCORES = [[1, 0, 0], [0, 0, 1]], [[0.75, 0.5, 1], [1, 0.2, 0.1]]
 MANY_LABELS = [[1, 0], [0, 1], [1, 1], [0, 0]], [[1, 0], [0, 1], [1, 0], [0, 0]]
+LIST = [3, 2, 3, 0, 1, 2], [6, 5, 4, 3, 2, 1], [0] * 6
+TIMES, SEEN = [5, 3, 8, 10], [1, 1, 0, 1]
+"""Survival. Higher predictions mean longer lives: they are risks with the sign turned."""
 
 EXACT = [
     ("auc", BINARY, 0.75),
@@ -33,6 +37,7 @@ EXACT = [
     ("log_loss", BINARY, 0.4722880),
     ("brier", BINARY, 0.158125),
     ("gini", BINARY, 0.5),
+    ("ks", BINARY, 0.5),
     ("accuracy", BINARY_LABELS, 0.75),
     ("f1", BINARY_LABELS, 0.6666667),
     ("mcc", BINARY_LABELS, 0.5773503),
@@ -60,11 +65,23 @@ EXACT = [
     ("spearman", RANKS, 0.8207827),
     ("kendall", RANKS, 0.7378648),
     ("pearson", RANKS, 0.8320503),
-    ("lrap", ([[1, 0, 0], [0, 0, 1]], [[0.75, 0.5, 1], [1, 0.2, 0.1]]), 0.4166667),
+    ("lrap", MANY_SCORES, 0.4166667),
+    ("coverage_error", MANY_SCORES, 2.5),
+    ("ranking_loss", MANY_SCORES, 0.75),
     ("auc", MANY_PROBABILITIES, 0.75),
     ("rmse", MANY_PROBABILITIES, 0.4181923),
     ("micro_f1", MANY_LABELS, 0.8571429),
     ("hamming_loss", MANY_LABELS, 0.125),
+    ("ndcg_6", LIST, 0.9608082),
+    ("ndcg_10", LIST, 0.9608082),
+    ("ndcg_3", LIST, 0.9777814),
+    ("map_3", ([1, 0, 1], [3, 2, 1], [0, 0, 0]), 0.8333333),
+    ("map_3", ([1, 0, 1, 1, 1], [5, 4, 3, 2, 1], [0] * 5), 0.5555556),
+    ("map_3", ([0, 0, 0, 1], [4, 3, 2, 1], [0] * 4), 0),
+    ("c_index", (TIMES, [-2, -3, -1, -0.5], SEEN), 1),
+    ("c_index", (TIMES, [-3, -2, -1, -0.5], SEEN), 0.8),
+    ("c_index", (TIMES, [-2, -2, -1, -0.5], SEEN), 0.9),
+    ("c_index", (TIMES, [7, 7, 7, 7], SEEN), 0.5),
 ]
 
 UNDEFINED = [
@@ -85,11 +102,16 @@ UNDEFINED = [
     ("pearson", ([1, 1], [3, 4]), "true values that differ"),
     ("kendall", ([1, 1], [3, 4]), "true values that differ"),
     ("rmse", ([1, 1], [1e200, 4]), "not a finite number"),
+    ("ks", ([1, 1], [0.2, 0.3]), "both classes"),
+    ("ndcg_10", ([0, 0], [1, 2], [0, 1]), "a group with a relevant row"),
+    ("map_3", ([0, 0], [1, 2], [0, 1]), "a group with a relevant row"),
+    ("c_index", ([5, 6], [1, 2], [0, 1]), "who came first"),
+    ("c_index", ([5, 5], [1, 2], [1, 1]), "who came first"),
 ]
 
 
-def value_of(name: str, pair: tuple[list, list]) -> tuple[float | None, str]:
-    return evaluate(METRICS[name], np.array(pair[0]), np.array(pair[1]))
+def value_of(name: str, arrays: tuple[list, ...]) -> tuple[float | None, str]:
+    return evaluate(metric_named(name), *map(np.array, arrays))
 
 
 @pytest.mark.parametrize(("name", "pair", "expected"), EXACT)
@@ -101,7 +123,7 @@ def test_exact_values(name, pair, expected):
 
 
 def test_every_metric_has_an_exact_value():
-    assert set(METRICS) == {name for name, _, _ in EXACT}
+    assert set(METRICS) <= {name for name, _, _ in EXACT}
 
 
 @pytest.mark.parametrize(("name", "pair", "reason"), UNDEFINED)
@@ -138,7 +160,8 @@ def test_smape_and_wape_of_zero_predicted_exactly():
 
 LOWER = {
     "rmse", "mse", "mae", "median_ae", "mape", "smape", "wape", "rmsle", "poisson_deviance",
-    "gamma_deviance", "pinball_90", "hamming_loss", "log_loss", "brier",
+    "gamma_deviance", "pinball_90", "hamming_loss", "log_loss", "brier", "coverage_error",
+    "ranking_loss",
 }  # fmt: skip
 
 
@@ -147,8 +170,13 @@ def test_declared_directions():
 
 
 def perfect_and_worse(spec: MetricSpec, rng: np.random.Generator):
-    """Truth, the perfect prediction of it, and another one."""
+    """Truth, the perfect prediction of it, another one, and the groups or events, if any."""
     n, many = 30, 3 if spec.targets == "many" else 1
+    if spec.beside == "group":
+        truth = rng.integers(0, 4, n)
+        return truth, truth, -truth, np.arange(n) % 3
+    if spec.beside == "event":
+        return *perfect_and_worse(METRICS["mae"], rng), np.arange(n) % 2
     if spec.needs == "numbers":
         truth = rng.uniform(1, 9, n)
         return truth, truth, rng.uniform(1, 9, n)
@@ -165,24 +193,28 @@ def perfect_and_worse(spec: MetricSpec, rng: np.random.Generator):
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_perfect_prediction_has_the_best_score(spec, seed):
-    truth, perfect, other = perfect_and_worse(spec, np.random.default_rng(seed))
-    best = spec.metric.score(evaluate(spec, truth, perfect)[0])
-    worse = spec.metric.score(evaluate(spec, truth, other)[0])
+    truth, perfect, other, *beside = perfect_and_worse(spec, np.random.default_rng(seed))
+    best = spec.metric.score(evaluate(spec, truth, perfect, *beside)[0])
+    worse = spec.metric.score(evaluate(spec, truth, other, *beside)[0])
     assert best.better_than(worse)
-    assert best.value == pytest.approx(1 if spec.higher_is_better else 0, abs=1e-7)
+    expected = 1 if spec.higher_is_better else 0
+    if spec.name == "coverage_error":
+        expected = truth.sum(axis=1).mean()
+    assert best.value == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize("spec", METRICS.values(), ids=METRICS.keys())
 @settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_the_order_of_rows_does_not_matter(spec, seed):
+@given(seed=st.integers(0, 2**32 - 1), constant=st.booleans())
+def test_the_order_of_rows_does_not_matter(spec, seed, constant):
     rng = np.random.default_rng(seed)
-    truth, _, other = perfect_and_worse(spec, rng)
+    truth, _, other, *beside = perfect_and_worse(spec, rng)
+    if constant:
+        other = np.full_like(other, other.flat[0])
     order = rng.permutation(len(truth))
-    value, _ = evaluate(spec, truth, other)
-    assert evaluate(spec, truth[order], other[order])[0] == pytest.approx(
-        value, rel=1e-9, abs=1e-12
-    )
+    value, _ = evaluate(spec, truth, other, *beside)
+    again, _ = evaluate(spec, truth[order], other[order], *(more[order] for more in beside))
+    assert again == (value and pytest.approx(value, rel=1e-9, abs=1e-12))
 
 
 # ----------------------------------------------------------------------------------- names
@@ -202,10 +234,25 @@ def test_the_order_of_rows_does_not_matter(spec, seed):
         ("f1_macro", "macro_f1"),
         ("quadratic_weighted_kappa", "qwk"),
         ("balanced-accuracy", "balanced_accuracy"),
+        ("NDCG@10", "ndcg_10"),
+        ("map@3", "map_3"),
+        ("C-Index", "c_index"),
     ],
 )
 def test_common_names(said, name):
-    assert metric_named(said) is METRICS[name]
+    assert metric_named(said) == METRICS[name]
+
+
+@pytest.mark.parametrize("said", ["ndcg_5", "NDCG@5", "ndcg at 5"])
+def test_rankings_of_any_length(said):
+    assert metric_named(said).name == "ndcg_5"
+    assert metric_named(said).metric == Metric("ndcg_5", True)
+
+
+@pytest.mark.parametrize("said", ["ndcg", "ndcg_0", "map_3.5"])
+def test_a_ranking_has_a_length(said):
+    with pytest.raises(UsageError, match=r"did you mean '(ndcg_10|map_3)'"):
+        metric_named(said)
 
 
 def test_aliases_lead_to_metrics_and_hide_none():

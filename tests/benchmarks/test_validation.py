@@ -10,9 +10,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mle_ideator.benchmarks.grading import files
 from mle_ideator.benchmarks.grading.cells import Classes
+from mle_ideator.benchmarks.grading.ids import KnownIds
 from mle_ideator.benchmarks.grading.metrics import ANY, NOT_NEGATIVE, POSITIVE, UNIT
 from mle_ideator.benchmarks.grading.validation import Checked, Wanted, check
 from mle_ideator.types import Problem
@@ -24,7 +27,8 @@ ONE_ROW = "Write exactly one row for each id of test.csv."
 
 def wanted(columns=("y",), ids=IDS, prediction="value", bounds=ANY, classes=None, sums=False):
     known = Classes(classes) if classes else None
-    return Wanted("id", columns, pa.array(ids, pa.large_string()), prediction, bounds, known, sums)
+    text = KnownIds(pa.array(ids, pa.large_string()))
+    return Wanted("id", columns, text, prediction, bounds, known, sums)
 
 
 LABELS = wanted(prediction="label", classes=("cat", "dog"))
@@ -123,6 +127,14 @@ PROBLEMS = [
     ("id,y\n7,True\n8,1_000\n9,1\n", None, "not_a_number",
      "2 predictions are no number: 'True' for id '7', '1_000' for id '8'. "
      "Write numbers with a decimal point, and no quotes, units or class names."),
+    ("id,y\n7,50%\n8,$3\n9,0x1\n", None, "not_a_number",
+     "3 predictions are no number: '50%' for id '7', '$3' for id '8', '0x1' for id '9'. "
+     "Write numbers with a decimal point, and no quotes, units or class names."),
+    ("id,y\n7,yes\n8,no\n9,yes\n", PROBABILITY, "not_a_number",
+     "3 predictions are no number: 'yes' for id '7', 'no' for id '8', 'yes' for id '9'. "
+     "Write numbers with a decimal point, and no quotes, units or class names."),
+    ('{"id": [7, 8, 9], "y": [1, 2, 3]}', None, "not_csv",
+     "the file looks like JSON or markup. Write CSV text. The header must be 'id,y'."),
     ("id,y\n7,-0.5\n8,0\n9,1\n", wanted(bounds=NOT_NEGATIVE), "out_of_range",
      "1 prediction is out of range: '-0.5' for id '7'. Clip or transform them: they must be ≥ 0."),
     ("id,y\n7,-1\n8,0\n9,1\n", wanted(bounds=POSITIVE), "out_of_range",
@@ -174,10 +186,15 @@ REMARKS = [
     (GOOD.replace("\n", "\r\n"), None, "crlf", "lines end with CR LF, which was accepted."),
     (GOOD + "\n\n", None, "blank_lines", "blank lines were skipped."),
     ("\n" + GOOD, None, "blank_lines", "blank lines were skipped."),
+    (GOOD.replace("8,", "\n8,"), None, "blank_lines", "blank lines were skipped."),
+    (GOOD.replace("8,", '\n"8",'), None, "blank_lines", "blank lines were skipped."),
+    (GOOD.replace("\n7", "\n\n7").rstrip(), None, "blank_lines", "blank lines were skipped."),
     (",id,y\n0,7,.25\n1,8,.5\n2,9,.75\n", None, "index_column",
      "an index column was ignored: ''. Write with index=False."),
     ("Unnamed: 0,id,y\n0,7,.25\n1,8,.5\n2,9,.75\n", None, "index_column",
      "an index column was ignored: 'Unnamed: 0'. Write with index=False."),
+    ('\ufeff"y","id"\r\n".25","7"\n"5e-1","8"\n" .75","9"\n', None, "column_order",
+     "the columns are in another order than in the sample; they were taken by name."),
     ("y,id\n.25,7\n.5,8\n.75,9\n", None, "column_order",
      "the columns are in another order than in the sample; they were taken by name."),
     ("id,y\n9,.75\n7,.25\n8,.5\n", None, "row_order",
@@ -193,8 +210,14 @@ REMARKS = [
 def test_remark(tmp_path, content, what, code, message):
     result = checked(tmp_path, content, what)
     assert result.problems == []
-    assert result.remarks == [Problem(code, message)]
+    assert Problem(code, message) in result.remarks
+    assert len(result.remarks) == (3 if isinstance(content, str) and content[0] == "\ufeff" else 1)
     assert result.predictions.tolist() == [0.25, 0.5, 0.75]
+
+
+@pytest.mark.parametrize("content", [GOOD.rstrip(), GOOD.replace("8", '"8"')])
+def test_no_blank_line_is_seen_where_there_is_none(tmp_path, content):
+    assert checked(tmp_path, content).remarks == []
 
 
 def test_nearly_one_is_rescaled_and_said(tmp_path):
@@ -250,6 +273,43 @@ def test_ids_that_look_alike_are_not_mixed_up(tmp_path, ids):
     result = checked(tmp_path, f"id,y\n{ids[1]},1\n{ids[0]},0\n", wanted(ids=ids))
     assert result.problems == []
     assert result.predictions.tolist() == [0, 1]
+
+
+PLAIN = st.integers(-30, 30).map(str) | st.integers(-(2**63), 2**63 - 1).map(str)
+ODD = st.sampled_from(["007", "+1", "1.0", "1e1", "-0", " 1", "", "NA", "a"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    known=st.lists(PLAIN, min_size=1, max_size=12, unique=True)
+    | st.lists(PLAIN | ODD, min_size=1, max_size=12, unique=True),
+    more=st.lists(PLAIN | ODD, max_size=3),
+    rng=st.randoms(use_true_random=False),
+    drop=st.booleans(),
+)
+def test_ids_are_found_as_a_dictionary_would(known, more, rng, drop):
+    submitted = known[drop:] + more
+    rng.shuffle(submitted)
+    problems: list[Problem] = []
+    ids = KnownIds(pa.array(known, pa.large_string()))
+    text = pa.array(submitted, pa.large_string())
+    order = ids.align(text, problems, [])
+    assert ids.unique
+    assert ids.places(text).tolist() == [
+        known.index(name) if name in known else -1 for name in submitted
+    ]
+    codes = {p.code for p in problems}
+    assert ("missing_ids" in codes) == bool(set(known) - set(submitted))
+    assert ("extra_ids" in codes) == bool(set(submitted) - set(known))
+    assert ("duplicate_ids" in codes) == any(submitted.count(name) > 1 for name in known)
+    if not problems:
+        found = submitted if order is None else [submitted[i] for i in order]
+        assert found == known
+
+
+@pytest.mark.parametrize("twice", [["1", "2", "1"], ["a", "b", "a"], ["1", "01", "01"]])
+def test_known_ids_that_repeat_are_seen(twice):
+    assert not KnownIds(pa.array(twice, pa.large_string())).unique
 
 
 # ---------------------------------------------------------------------------------- labels
