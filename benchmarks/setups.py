@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mle_ideator.benchmarks.sources import load_task
+from mle_ideator.benchmarks.sources import export_predictions_of, load_task
+from mle_ideator.benchmarks.sources import whole_inputs_of as whole_inputs_of_task
 from mle_ideator.config import RunConfig
 from mle_ideator.errors import UsageError
 from mle_ideator.help_policy import help_policy
@@ -98,10 +99,11 @@ def _task(config: RunConfig, folder: Path) -> tuple[Task, Grader, tuple[str, ...
 def whole_inputs(config: RunConfig, folder: Path) -> str | None:
     """Of a run's folder: the inputs with every labelled row, if there are rows to predict."""
     if config.data is None:
-        return None
-    from mle_ideator.benchmarks.own_data import whole_inputs_of
+        whole = whole_inputs_of_task(config.task or "")
+    else:
+        from mle_ideator.benchmarks.own_data import whole_inputs_of
 
-    whole = whole_inputs_of(folder / DATA)
+        whole = whole_inputs_of(folder / DATA)
     return str(whole) if whole else None
 
 
@@ -110,11 +112,16 @@ def export_own_predictions(run: Path, record: Record) -> None:
 
     They come from the fit to all labelled rows, or, if that failed, from the graded one.
     """
-    if record.final is None or not (run / DATA).is_dir():
+    if record.final is None:
         return
-    from mle_ideator.benchmarks.own_data import export_predictions
-
     fitted = record.refitted
     worked = fitted is not None and not fitted.detail
     kept = run / "refit" / f"{record.final.number:03d}" if worked else run
-    export_predictions(run / DATA, kept / SUBMISSION, run / "predictions.csv")
+    submission, home = kept / SUBMISSION, run / "predictions.csv"
+    task = record.started.config.get("task")
+    if task:
+        export_predictions_of(task, submission, home)
+    elif (run / DATA).is_dir():
+        from mle_ideator.benchmarks.own_data import export_predictions
+
+        export_predictions(run / DATA, submission, home)

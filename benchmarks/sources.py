@@ -7,6 +7,7 @@ the path of its folder.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from mle_ideator.benchmarks.leaderboards import Leaderboard
 from mle_ideator.errors import TaskError, unknown
@@ -36,10 +37,29 @@ def leaderboard_of(spec: str) -> Leaderboard | None:
     return board
 
 
+def whole_inputs_of(spec: str) -> Path | None:
+    """Of `SOURCE:…` with rows of a person's own to predict: the inputs with every labelled row."""
+    name, _, rest = spec.partition(":")
+    made = getattr(_source(name), "whole_inputs", None) if _is_source(name) else None
+    whole: Path | None = made(rest) if made else None
+    return whole
+
+
+def export_predictions_of(spec: str, submission: Path, destination: Path) -> None:
+    """Write what a submission predicts for such rows, if the task has any, in their own form."""
+    name, _, rest = spec.partition(":")
+    if _is_source(name) and (write := getattr(_source(name), "export", None)):
+        write(rest, submission, destination)
+
+
+def _is_source(name: str) -> bool:
+    return name in registered("task_sources")
+
+
 def _found(spec: str) -> tuple[TaskSource, str]:
     """The source of a task, and how that calls it."""
     name, colon, rest = spec.partition(":")
-    if colon and name in registered("task_sources"):
+    if colon and _is_source(name):
         return _source(name), rest
     if os.sep in spec:
         return _source(OF_FOLDERS), spec
