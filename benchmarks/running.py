@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from mle_ideator.benchmarks.reopening import place_of
 from mle_ideator.benchmarks.setups import agents_of, export_own_predictions, setup_of, whole_inputs
@@ -12,7 +15,7 @@ from mle_ideator.config import RunConfig, dump_config
 from mle_ideator.errors import UsageError
 from mle_ideator.files import replace_file
 from mle_ideator.journal import FILE, Journal, Listener, read_journal
-from mle_ideator.results import Record, record_of, write_results
+from mle_ideator.results import SUMMARY, Record, Summary, record_of, summarise, write_results
 from mle_ideator.session import run_session
 from mle_ideator.setups import Setup
 
@@ -28,17 +31,17 @@ def set_up(config: RunConfig, folder: Path) -> Setup:
     return setup
 
 
-def set_up_again(folder: Path) -> tuple[Setup, Record]:
+def set_up_again(folder: Path, here: Mapping[str, Any] | None = None) -> Setup:
     """Everything to go on with a session that was broken off. Raises `UsageError`.
 
-    An interrupted or failed session was broken off, too; one that came to its end was not.
+    An interrupted or failed session was broken off, too; one that came to its end was not. `here`
+    holds what of its config is to be otherwise on this machine: `threads`, `gpus`.
     """
-    record = record_of(read_journal(folder))
-    if record.ended and record.ended.outcome not in ("interrupted", "failed"):
-        raise UsageError(f"the session in {folder} has come to its end: there is nothing to do.")
-    place, remarks = place_of(record.started, folder)
+    started = _broken_off(folder).started
+    started = msgspec.structs.replace(started, config=started.config | dict(here or {}))
+    place, remarks = place_of(started, folder)
     implementer, ideator = agents_of(place.config)
-    setup = Setup(
+    return Setup(
         task=place.task,
         grader=place.grader,
         sandbox=place.sandbox,
@@ -49,25 +52,57 @@ def set_up_again(folder: Path) -> tuple[Setup, Record]:
         remarks=tuple(remarks),
         whole_inputs=whole_inputs(place.config, folder),
     )
-    return setup, record
+
+
+def _broken_off(folder: Path) -> Record:
+    record = record_of(read_journal(folder))
+    if has_ended(record):
+        raise UsageError(f"the session in {folder} has come to its end: there is nothing to do.")
+    return record
+
+
+def has_ended(record: Record) -> bool:
+    """Did the session come to its end, rather than being broken off?"""
+    return bool(record.ended and record.ended.outcome not in ("interrupted", "failed"))
 
 
 async def run_to_end(
-    setup: Setup, past: Record | None = None, listeners: Iterable[Listener] = ()
+    setup: Setup, listeners: Iterable[Listener] = (), *, again: bool = False
 ) -> None:
-    """Run the session, or go on after `past`, and write the result files.
+    """Run the session, or go on with it, and write the result files.
 
-    They are written however it ends; then what broke it is raised.
+    They are written however it ends; then what broke it is raised. Raises `StillWritten`, and
+    touches nothing, while another process runs it.
     """
     folder = setup.folder
-    for name in OF_THE_END if past else ():
-        shutil.rmtree(folder / name, ignore_errors=True)
     try:
         with Journal(folder / FILE, listeners) as journal:
-            await run_session(setup, journal, past.past if past else None)
+            try:
+                # read when nobody else can write
+                past = _broken_off(folder).past if again else None
+                for name in OF_THE_END if again else ():
+                    shutil.rmtree(folder / name, ignore_errors=True)
+                await run_session(setup, journal, past)
+            finally:
+                if (folder / FILE).stat().st_size:  # else it broke before it began
+                    write_all_results(folder)
     finally:
         await setup.aclose()
-        if (folder / FILE).stat().st_size:  # else it broke before it began
-            record = record_of(read_journal(folder))
-            write_results(folder, record)
-            export_own_predictions(folder, record)
+
+
+def write_all_results(folder: Path) -> Summary:
+    """What a person takes home from a session, as its journal tells it; written anew."""
+    record = record_of(read_journal(folder))
+    summary = write_results(folder, record)
+    export_own_predictions(folder, record)
+    return summary
+
+
+def lacks_results(folder: Path) -> bool:
+    """Was the session killed after its end, before its results were written?"""
+    record = record_of(read_journal(folder))
+    try:
+        written = msgspec.json.decode((folder / SUMMARY).read_bytes(), type=Summary).outcome
+    except (OSError, msgspec.MsgspecError):
+        written = None
+    return has_ended(record) and written != summarise(folder, record).outcome

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import secrets
 import stat
@@ -44,6 +46,21 @@ def read_head(path: Path, max_bytes: int) -> bytes | None:
             return file.read(max_bytes)
     finally:
         os.close(descriptor)
+
+
+def lock(descriptor: int) -> bool:
+    """Hold an open file as the only process, until it is closed; False if another one holds it.
+
+    Where the file system knows no locks nobody is kept out.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL):
+            raise
+    return True
 
 
 def replace_file(path: Path, content: bytes) -> None:

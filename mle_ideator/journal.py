@@ -17,6 +17,7 @@ import msgspec
 
 from mle_ideator import __version__
 from mle_ideator.errors import UsageError
+from mle_ideator.files import lock
 from mle_ideator.types import (
     Decision,
     Grade,
@@ -196,12 +197,22 @@ Listener = Callable[[Event], None]
 FILE = "journal.jsonl"
 
 
+class StillWritten(UsageError):
+    """The session of that journal is being run."""
+
+
 class Journal:
-    """Appends events to a file and tells listeners of them."""
+    """Appends events to a file and tells listeners of them.
+
+    Raises `StillWritten` while another one, of whatever process, does so.
+    """
 
     def __init__(self, path: Path, listeners: Iterable[Listener] = ()) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._file = os.open(path, flags, 0o600)
+        if not lock(self._file):
+            os.close(self._file)
+            raise StillWritten(f"the session in {path.parent} is still run by another process.")
         _cut_torn_line(self._file)
         self._listeners = tuple(listeners)
 

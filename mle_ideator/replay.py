@@ -8,16 +8,17 @@ import msgspec
 
 from mle_ideator.errors import UsageError
 from mle_ideator.help_policy import HelpPolicy, request_in
-from mle_ideator.journal import Asked, Decided, Event, Solved, Spent, Started, Stepped
+from mle_ideator.journal import Asked, Decided, Event, Resumed, Solved, Started, Stepped
 from mle_ideator.limits import Clock, Limits
-from mle_ideator.results import trajectory_of
+from mle_ideator.results import known_usage, trajectory_of
 from mle_ideator.types import (
+    Decision,
+    HelpRequest,
     HelpState,
     Remaining,
     SeekHelp,
     Situation,
     Step,
-    Usage,
 )
 
 
@@ -29,24 +30,41 @@ def help_state_at(events: Sequence[Event], step: int | None = None) -> HelpState
     help request, or else the end of the run. Raises `UsageError` if there is no such step.
     """
     steps = sum(isinstance(event, Stepped) for event in events)
-    requests = [event.step for event in events if isinstance(event, Decided) and _seeks(event)]
-    number = step if step is not None else (requests or [steps + 1])[-1]
+    decided = _decided(events)
+    requests = [number for number, place in decided.items() if _request(events[place])]
+    number = step if step is not None else max(requests, default=steps + 1)
     if not 1 <= number <= steps + 1:
         raise UsageError(f"the run has no step {number}: it has {steps}, {steps + 1} is the next.")
-    # the last: what was broken off is decided anew
-    asked = next((e for e in reversed(events) if isinstance(e, Asked) and e.step == number), None)
-    decided = next(
-        (e for e in reversed(events) if isinstance(e, Decided) and e.step == number), None
-    )
-    past = events[: events.index(decided)] if decided else events
+    place = decided.get(number)
+    if place is None:
+        past, asked, request = events, None, None
+    else:
+        past, request = events[:place], _request(events[place])
+        asked = next((e for e in events[place:] if isinstance(e, Asked) and e.step == number), None)
     situation = _situation(past, asked)
-    if decided and isinstance(decided.decision.action, SeekHelp):
-        return HelpState(situation, decided.decision.action.request)
-    return HelpState(situation, request_in(situation, HelpPolicy("agent")))
+    return HelpState(situation, request or request_in(situation, HelpPolicy("agent")))
 
 
-def _seeks(event: Decided) -> bool:
-    return isinstance(event.decision.action, SeekHelp)
+def _decided(events: Sequence[Event]) -> dict[int, int]:
+    """By step, where its decision stands. What was broken off and decided anew is not there."""
+    places: dict[int, int] = {}
+    done = 0
+    for place, event in enumerate(events):
+        match event:
+            case Decided(step=step):
+                places[step] = place
+            case Stepped(step=Step(number=done)):
+                pass
+            case Resumed():
+                places.pop(done + 1, None)
+    return places
+
+
+def _request(event: Event) -> HelpRequest | None:
+    match event:
+        case Decided(decision=Decision(action=SeekHelp(request=request))):
+            return request
+    return None
 
 
 def _situation(past: Sequence[Event], asked: Asked | None) -> Situation:
@@ -63,7 +81,7 @@ def _situation(past: Sequence[Event], asked: Asked | None) -> Situation:
         best=bests[-1] if bests else None,
         code=asked.code if asked else _code(past),
         remaining=asked.remaining if asked else _remaining(started, past),
-        sandbox=started.sandbox,
+        sandbox=[event for event in past if isinstance(event, Started | Resumed)][-1].sandbox,
         seed=started.config.get("seed", 0),
     )
 
@@ -93,9 +111,6 @@ def _remaining(started: Started, past: Sequence[Event]) -> Remaining:
     for event in steps:
         if event.step.solution is not None:
             clock.solution_took(event.step.observation.duration_s)
-    decisions = [event.decision for event in past if isinstance(event, Decided)]
-    usages = [d.usage for d in decisions] + [event.ideator_usage for event in steps]
-    usages += [event.usage for event in past if isinstance(event, Spent)]
-    sought = sum(isinstance(decision.action, SeekHelp) for decision in decisions)
+    sought = sum(isinstance(event.step.action, SeekHelp) for event in steps)
     requests = min(sought, limits.help_requests)
-    return clock.remaining(len(steps), requests, sum((u.known for u in usages), Usage()))
+    return clock.remaining(len(steps), requests, known_usage(past))

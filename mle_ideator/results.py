@@ -24,7 +24,19 @@ from mle_ideator.journal import (
 )
 from mle_ideator.session import Past, broken_off
 from mle_ideator.solutions import SOLUTION, SUBMISSION
-from mle_ideator.types import Idea, Outcome, Scores, SeekHelp, Solution, Step, Usage, Value
+from mle_ideator.types import (
+    Decision,
+    Idea,
+    Outcome,
+    Scores,
+    SeekHelp,
+    Solution,
+    Step,
+    Usage,
+    Value,
+)
+
+SUMMARY = "summary.json"
 
 
 class Record(Value, frozen=True, kw_only=True):
@@ -36,10 +48,13 @@ class Record(Value, frozen=True, kw_only=True):
     bests: tuple[int, ...]
     """Numbers of the solutions that were the best when they were made."""
     reruns: tuple[Rerun, ...]
+    """Since the session went on last: what was run again before is done anew."""
     refitted: Refitted | None
     warnings: tuple[str, ...]
     implementer_usage: Usage
     ideator_usage: Usage
+    spent: Usage
+    """Of both, as far as it is known: what limits are kept by."""
     ended: Ended | None
     """`None` while it runs, or after it was killed."""
     at_s: float
@@ -74,7 +89,7 @@ class Record(Value, frozen=True, kw_only=True):
             solutions=self.solutions,
             best=next((s for s in self.solutions if s.number in self.bests[-1:]), None),
             help_requests=self.help_requests,
-            spent=self.implementer_usage + self.ideator_usage,
+            spent=self.spent,
             elapsed_s=self.at_s,
         )
 
@@ -98,18 +113,19 @@ def record_of(events: Sequence[Event]) -> Record:
     decisions = [event.decision for event in events if isinstance(event, Decided)]
     ideas = [event.ideator_usage for event in events if isinstance(event, Stepped)]
     solved = [event for event in events if isinstance(event, Solved)]
-    last = events[-1]
+    lately, last = _since_resumed(events), events[-1]
     return Record(
         started=started,
         steps=trajectory_of(events),
         solutions=tuple(event.solution for event in solved),
         bests=tuple(event.solution.number for event in solved if event.best),
-        reruns=tuple(event for event in events if isinstance(event, Rerun)),
-        refitted=next((event for event in events if isinstance(event, Refitted)), None),
+        reruns=tuple(event for event in lately if isinstance(event, Rerun)),
+        refitted=next((event for event in lately if isinstance(event, Refitted)), None),
         warnings=tuple(event.message for event in events if isinstance(event, Warned)),
         implementer_usage=sum((decision.usage for decision in decisions), _spent(events)),
         ideator_usage=sum(ideas, Usage()),
-        ended=_ended(events),
+        spent=known_usage(events),
+        ended=next((event for event in lately if isinstance(event, Ended)), None),
         at_s=0.0 if isinstance(last, Started) else last.at_s,
     )
 
@@ -126,9 +142,21 @@ def trajectory_of(events: Sequence[Event]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _ended(events: Sequence[Event]) -> Ended | None:
-    last = next((e for e in reversed(events) if isinstance(e, Ended | Resumed)), None)
-    return last if isinstance(last, Ended) else None
+def known_usage(events: Sequence[Event]) -> Usage:
+    """What both agents' models used, as far as it is known."""
+    total = Usage()
+    for event in events:
+        match event:
+            case Decided(decision=Decision(usage=usage)) | Spent(usage=usage):
+                total += usage.known
+            case Stepped(ideator_usage=usage):
+                total += usage.known
+    return total
+
+
+def _since_resumed(events: Sequence[Event]) -> Sequence[Event]:
+    resumed = [place for place, event in enumerate(events) if isinstance(event, Resumed)]
+    return events[resumed[-1] :] if resumed else events
 
 
 def _spent(events: Sequence[Event]) -> Usage:
@@ -206,5 +234,5 @@ def write_results(run: Path, record: Record) -> Summary:
             replace_file(run / name, (kept / name).read_bytes())
     summary = summarise(run, record)
     text = msgspec.json.format(msgspec.json.encode(summary), indent=2)
-    replace_file(run / "summary.json", text + b"\n")
+    replace_file(run / SUMMARY, text + b"\n")
     return summary

@@ -303,8 +303,9 @@ class _Loop:
         self.trajectory = [*past.trajectory[:-1], *map(broken_off, past.trajectory[-1:])]
         self.solutions = list(past.solutions)
         self.best = past.best
-        self.help_requests = past.help_requests
-        self.spent = past.spent.known
+        # one for which nothing was left is a step, too
+        self.help_requests = min(past.help_requests, self.setup.config.limits.help_requests)
+        self.spent = past.spent
         self.clock = Clock(self.setup.config.limits, elapsed_s=past.elapsed_s)
         for step in past.trajectory:
             if step.solution is not None:
@@ -373,9 +374,14 @@ def _timeout(agent: str, seconds: float, cancelled: BaseException | None) -> Age
 
 
 def broken_off(step: Step) -> Step:
-    """The last step before a session was broken off, as the implementer sees it afterwards."""
-    told = _with_note(step.observation, render("session/resumed"))
-    return msgspec.structs.replace(step, observation=told)
+    """The last step before a session was broken off, as the implementer sees it afterwards.
+
+    Broken off once more before another step, it is told once.
+    """
+    note = render("session/resumed")
+    if step.observation.text.endswith(note):
+        return step
+    return msgspec.structs.replace(step, observation=_with_note(step.observation, note))
 
 
 def _with_note(observation: Observation, note: str) -> Observation:

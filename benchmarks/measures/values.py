@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mle_ideator.benchmarks.leaderboards import Medal
 from mle_ideator.operations import Category
-from mle_ideator.types import Outcome, Scores, Usage, Value
+from mle_ideator.types import Metric, Outcome, Scores, Usage, Value
 
 
 class Contender(Value, frozen=True, order=True):
@@ -31,6 +31,9 @@ class Moment(Value, frozen=True, kw_only=True):
     scores: Scores
     best: bool
     """Was it the best so far, under the run's selection policy?"""
+    human_rank: float = 0.0
+    """Of its private score."""
+    medal: Medal | None = None
 
 
 class TriedIdea(Value, frozen=True, kw_only=True):
@@ -79,3 +82,21 @@ class RunMeasures(Value, frozen=True, kw_only=True):
     history: tuple[Moment, ...]
     ideas: tuple[TriedIdea, ...]
     flags: tuple[Flag, ...] = ()
+    ranked: bool = True
+    """Has the task a leaderboard? Else `human_rank`, `medal` and `above_median` say nothing."""
+    detail: str = ""
+    """Why it ended so, in words, where the journal tells."""
+    title: str = ""
+    """Of the task."""
+    metric: Metric | None = None
+    """Of the task; `None` if not even a session began."""
+    baseline: Scores = Scores()
+    """The trivial solution's."""
+    min_delta: float = 0.0
+    """The least gain that counts as better on this task."""
+    budget_steps: int | None = None
+    """The limit on steps that it ran under, as far as known."""
+    budget_s: float | None = None
+    """The limit on wall time."""
+    ideator_usage: Usage = Usage()
+    """The ideator's part of `usage`."""

@@ -14,6 +14,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from mle_ideator import __version__
+from mle_ideator.cli.bench import bench
 from mle_ideator.cli.doctor import doctor
 from mle_ideator.cli.ideate import ideate
 from mle_ideator.cli.image import image
@@ -23,6 +24,7 @@ from mle_ideator.cli.resume import resume
 from mle_ideator.cli.run import run
 from mle_ideator.cli.serve import serve
 from mle_ideator.cli.show import show
+from mle_ideator.cli.task import task
 from mle_ideator.cli.tasks import tasks
 from mle_ideator.errors import MleIdeatorError, UsageError
 from mle_ideator.plain_text import printable
@@ -37,6 +39,8 @@ app = typer.Typer(
 )
 for command in (run, resume, tasks, show, reproduce, doctor, ideate, serve, mcp):
     app.command()(command)
+app.add_typer(bench, name="bench")
+app.add_typer(task, name="task")
 app.add_typer(image, name="image")
 
 

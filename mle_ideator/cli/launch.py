@@ -15,12 +15,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from mle_ideator.benchmarks.running import run_to_end, set_up, set_up_again
-from mle_ideator.cli.console import console_for
+from mle_ideator.benchmarks.running import (
+    lacks_results,
+    run_to_end,
+    set_up,
+    set_up_again,
+    write_all_results,
+)
+from mle_ideator.cli.console import SessionConsole, console_for
 from mle_ideator.config import RunConfig
 from mle_ideator.errors import UsageError
 from mle_ideator.journal import read_journal
-from mle_ideator.results import Record, record_of, summarise
+from mle_ideator.results import Record, Summary, record_of, summarise
 from mle_ideator.setups import Setup
 
 T = TypeVar("T")
@@ -38,30 +44,38 @@ def launch(config: RunConfig, out: Path | None, *, as_json: bool) -> int:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)  # a call that was wrong leaves nothing
         raise
-    return _to_end(setup, None, as_json=as_json)
+    return _to_end(setup, again=False, as_json=as_json)
 
 
 def relaunch(folder: Path, *, as_json: bool) -> int:
     """Go on with the session in a result folder; the exit code."""
-    setup, past = set_up_again(folder)
-    return _to_end(setup, past, as_json=as_json)
+    if lacks_results(folder):
+        summary = write_all_results(folder)
+        with console_for(sys.stderr if as_json else sys.stdout, lines=True) as console:
+            return _reported(console, summary, as_json=as_json)
+    return _to_end(set_up_again(folder), again=True, as_json=as_json)
 
 
-def _to_end(setup: Setup, past: Record | None, *, as_json: bool) -> int:
+def _to_end(setup: Setup, *, again: bool, as_json: bool) -> int:
     stream = sys.stderr if as_json else sys.stdout
     in_terminal = any(
         getattr(agent, "uses_terminal", False) for agent in (setup.implementer, setup.ideator)
     )
     with console_for(stream, lines=in_terminal) as console:
-        for event in read_journal(setup.folder) if past else ():
+        for event in read_journal(setup.folder) if again else ():
             console(event)
-        failure = _run(run_to_end(setup, past, [console]))
+        failure = _run(run_to_end(setup, [console], again=again))
     summary = summarise(setup.folder, _record(setup.folder, failure))
+    code = _reported(console, summary, as_json=as_json)
+    if failure:
+        raise failure
+    return code
+
+
+def _reported(console: SessionConsole, summary: Summary, *, as_json: bool) -> int:
     console.finish(summary)
     if as_json:
         print(msgspec.json.encode(summary).decode())
-    if failure:
-        raise failure
     return 0 if summary.best.solution else 1
 
 
