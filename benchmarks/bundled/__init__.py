@@ -7,7 +7,10 @@ packages, or come from a documented, seeded generator. To add a task, add a fold
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+
+import msgspec
 
 from mle_ideator.benchmarks.declared.spec import DECLARATION, read_spec, task_id_of
 from mle_ideator.benchmarks.leaderboards import Leaderboard
@@ -30,7 +33,9 @@ class BundledTasks:
         folder = _folder(task_id)
         from mle_ideator.benchmarks.declared.assembling import load
 
-        return load(folder)
+        task, grader = load(folder)
+        masked = dict.fromkeys((*task.masked, *_all_sources()))
+        return msgspec.structs.replace(task, masked=tuple(masked)), grader
 
     def leaderboard(self, task_id: str) -> Leaderboard | None:
         from mle_ideator.benchmarks.declared.boards import read_leaderboard
@@ -42,6 +47,17 @@ def bundled_folders() -> dict[str, Path]:
     """By id, sorted."""
     folders = [path.parent for path in FOLDER.glob(f"*/{DECLARATION}")]
     return dict(sorted((task_id_of(folder), folder) for folder in folders))
+
+
+def _all_sources() -> list[str]:
+    """Where the data of all bundled tasks lie: one package may hold a copy of another's."""
+    found: list[str] = []
+    for folder in bundled_folders().values():
+        source = read_spec(folder).source
+        if source is not None:
+            with suppress(TaskError):  # not installed
+                found += source.paths
+    return found
 
 
 def _folder(task_id: str) -> Path:

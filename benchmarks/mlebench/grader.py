@@ -78,13 +78,19 @@ class CompetitionGrader:
     def _graded(self, verdict: Verdict, looked: Looked) -> Grade:
         if verdict.outcome == "score":
             accepted = [_accepted(problem) for problem in looked.problems]
-            score = self._metric.score(verdict.value)
+            score = self._metric.score(self._rounded(verdict.value))
             return Grade((), (*looked.remarks, *accepted), None, score)
         if not looked.problems and verdict.outcome in ("failed", "limit"):
             self._require_working(verdict)
         code, message = _SAID[verdict.outcome]
         said = Problem(code, f"{message.format(why=verdict.why)}. {_ADVICE}")
         return Grade((*looked.problems, said), tuple(looked.remarks))
+
+    def _rounded(self, value: float | None) -> float | None:
+        """mle-bench's graders round before anything is compared."""
+        if value is None or self._rule == "strict":
+            return value
+        return round(value, _DECIMALS)
 
     def _require_working(self, verdict: Verdict) -> None:
         """A grader that fails on the sample too is broken, or too slow for its limits."""
@@ -105,6 +111,7 @@ class CompetitionGrader:
         return verdict
 
 
+_DECIMALS = 5
 _ADVICE = "Write the columns and rows of the sample submission, with predictions of their kind."
 
 

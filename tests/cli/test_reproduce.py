@@ -64,7 +64,9 @@ def recorded_run(folder: Path, *options: str, codes: tuple[str, ...]) -> Path:
 def original(tmp_path_factory):
     """Solution #1 is final; #2 is random, #3 does not run alone."""
     folder = tmp_path_factory.mktemp("recorded")
-    return recorded_run(folder, "--task", TASK, codes=(CONSTANT, RANDOM, NEEDY))
+    run = recorded_run(folder, "--task", TASK, codes=(CONSTANT, RANDOM, NEEDY))
+    edit(run, "started", lambda event: event["task"].update(min_delta=0.0))  # all differences count
+    return run
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ def edit(run: Path, kind: str, change) -> None:
     for event in events:
         if event["type"] == kind:
             change(event)
-    file.write_text("".join(json.dumps(event) + "\n" for event in events))
+    file.write_text("".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events))
 
 
 # ------------------------------------------------------------------------------- reproduced
@@ -295,7 +297,7 @@ def started(change):
             "mle-ideator 99.1.0 wrote it, this is",
         ),
         (started(lambda e: e["config"].update(sedd=1)), [], "recorded config can not be read"),
-        (started(lambda e: e["task"].update(id="gone")), [], "unknown task 'gone'"),
+        (started(lambda e: e["config"].update(task="gone")), [], "unknown task 'gone'"),
         (started(lambda e: e["task"].update(rows=[1, 2])), [], "its rows is not as recorded"),
         (
             started(lambda e: e["task"]["baseline"]["private"].update(value=7.0)),
