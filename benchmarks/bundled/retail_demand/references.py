@@ -14,7 +14,8 @@ SERIES = ["store", "item"]
 
 def references() -> Iterator[Reference]:
     yield from ladder(features, full)
-    yield from rung("features", list(models.grid().values())[:4], features)
+    more = [models.grid()[name] for name in ("slow", "slow small leaves", "slow penalty")]
+    yield from rung("features", more, features)
 
 
 def features(given: Given) -> Pair:
