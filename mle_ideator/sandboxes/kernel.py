@@ -208,7 +208,7 @@ class KernelSandbox(ABC):
                 limits = self._request.limits
                 cell = Cell(self._interior, kernel, watch, self._reader, limits, self._mend)
                 execution = await cell.run(action, timeout_s)
-            news += await self._end_what_kills(execution)
+                news += await self._end_what_kills(execution)
             note = "\n".join(filter(None, [*news, execution.note]))
             return msgspec.structs.replace(execution, note=note)
 

@@ -9,6 +9,7 @@ import os
 import socket
 import time
 
+import psutil
 import pytest
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -80,7 +81,7 @@ async def is_well(box) -> None:
 
 
 def keeper_of(box) -> int:
-    return int(box.sandbox._interior.keeper._pid)
+    return psutil.Process(box.sandbox._interior.keeper._kernel).ppid()
 
 
 async def test_rubbish_is_hung_up_on(box):

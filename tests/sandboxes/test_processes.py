@@ -144,9 +144,9 @@ async def test_long_lists_are_cut(box):
 
 @pytest.mark.parametrize("name", ["resource_tracker", "python -I -S /x/client.py y.py"])
 async def test_no_name_hides_a_process(box, name):
-    execution = await box.bash(f"(exec -a '{name}' sleep 618) & sleep 0.2")
+    execution = await box.bash(f"(exec -a '{name}' sleep 618) & echo $! > pid; sleep 0.2")
     assert name.split(maxsplit=1)[0] in execution.note
-    await box.python("import os; os.system('pkill -x sleep')")
+    await box.bash("kill -9 $(cat pid); rm pid")
     code = f"(exec -a '{name}' sleep 619) & wait"
     execution = await box.bash(code, timeout_s=1)
     assert execution.status == "timeout"
@@ -178,8 +178,8 @@ async def test_pythons_own_helpers_are_not_told_and_live_on(box):
 
 async def test_a_warm_run_is_told_once(box):
     (box.workspace / "long.py").write_text("import time; time.sleep(60)")
-    execution = await box.bash("python long.py now & sleep 0.7")
+    execution = await box.bash("python long.py now & echo $! > pid; sleep 0.7")
     assert execution.note.count("long.py now") == 1, execution.note
     execution = await box.bash("python long.py too & wait", timeout_s=1)
     assert execution.note.count("long.py too") == 1, execution.note
-    await box.bash("pkill -f long.py; sleep 0.1; rm long.py")
+    await box.bash("kill $(cat pid); sleep 0.1; rm long.py pid")
