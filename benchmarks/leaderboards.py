@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 Medal = Literal["gold", "silver", "bronze"]
 MEDALS: tuple[Medal, ...] = ("gold", "silver", "bronze")
 Rule = Literal["mlebench", "strict"]
-_DECIMALS = 5
+DECIMALS = 5
+"""To which mle-bench rounds scores before it compares them."""
 _IN_ORDER = 0.95
 """Share of unequal neighbours that must agree on a direction."""
 
@@ -89,7 +90,7 @@ class Leaderboard(Value, frozen=True, kw_only=True):
         if score is None or not math.isfinite(score.value):
             return None
         value = float(score.value)
-        return round(value, _DECIMALS) if self.rule == "mlebench" else self._exact(value)
+        return round(value, DECIMALS) if self.rule == "mlebench" else self._exact(value)
 
     def _better(self, one: float | Fraction, other: float | Fraction) -> bool:
         return one > other if self.higher_is_better else one < other

@@ -11,7 +11,8 @@ def printable(text: str) -> str:
     So no escape sequence, right-to-left override or carriage return of an agent reaches the
     terminal.
     """
-    return "".join(map(_visible, text))
+    lines = text.split("\n")  # most need nothing, and reports hold megabytes
+    return "\n".join(line if line.isprintable() else _shown(line) for line in lines)
 
 
 def one_line(text: str, width: int) -> str:
@@ -23,6 +24,10 @@ def one_line(text: str, width: int) -> str:
 def joined_lines(said: object) -> str:
     """All of it on one line."""
     return " ".join(str(said).split())
+
+
+def _shown(line: str) -> str:
+    return "".join(map(_visible, line))
 
 
 def _visible(char: str) -> str:

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mle_ideator.benchmarks.grading.files import Refused, read_regular_file
-from mle_ideator.benchmarks.leaderboards import Rule
+from mle_ideator.benchmarks.leaderboards import DECIMALS, Rule
 from mle_ideator.benchmarks.mlebench.competitions import Competition
 from mle_ideator.benchmarks.mlebench.form import Form, Looked, form_of
 from mle_ideator.benchmarks.mlebench.judging import MEMORY_GIB, SECONDS, Verdict, judge
@@ -90,7 +90,7 @@ class CompetitionGrader:
         """mle-bench's graders round before anything is compared."""
         if value is None or self._rule == "strict":
             return value
-        return round(value, _DECIMALS)
+        return round(value, DECIMALS)
 
     def _require_working(self, verdict: Verdict) -> None:
         """A grader that fails on the sample too is broken, or too slow for its limits."""
@@ -111,7 +111,6 @@ class CompetitionGrader:
         return verdict
 
 
-_DECIMALS = 5
 _ADVICE = "Write the columns and rows of the sample submission, with predictions of their kind."
 
 

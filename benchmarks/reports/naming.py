@@ -74,13 +74,7 @@ def _short(spec: str) -> str:
 
 def plain(text: str) -> str:
     """On one line, and harmless wherever it is shown."""
-    return harmless(joined_lines(text))
-
-
-def harmless(text: str) -> str:
-    """`printable`, quick for the megabytes that many runs say: most lines need nothing."""
-    lines = text.split("\n")
-    return "\n".join(line if line.isprintable() else printable(line) for line in lines)
+    return printable(joined_lines(text))
 
 
 def marked(name: str, flagged: int) -> str:

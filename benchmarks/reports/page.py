@@ -17,12 +17,13 @@ from mle_ideator.benchmarks.reports import wording
 from mle_ideator.benchmarks.reports.detail_tables import rows_of_task, task_head
 from mle_ideator.benchmarks.reports.drawing.svg import inline_svg
 from mle_ideator.benchmarks.reports.drawing.theme import DARK, LIGHT, looks_of
-from mle_ideator.benchmarks.reports.naming import harmless, marked, plain
+from mle_ideator.benchmarks.reports.naming import marked, plain
 from mle_ideator.benchmarks.reports.plots import Plot, plots_of, task_plot
 from mle_ideator.benchmarks.reports.table import Entry
 from mle_ideator.benchmarks.reports.tables import tables_of
 from mle_ideator.benchmarks.reports.values import OfTask, Report, ReportedRun
 from mle_ideator.files import replace_file
+from mle_ideator.plain_text import printable
 from mle_ideator.types import Value
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         autoescape=True,
     )
-    made.filters["printable"] = harmless
+    made.filters["printable"] = printable
     made.filters["as_yaml"] = partial(yaml.safe_dump, sort_keys=False, allow_unicode=True)
     return made
 

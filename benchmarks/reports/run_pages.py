@@ -10,13 +10,13 @@ from typing import Literal
 
 from mle_ideator.benchmarks.reports import wording
 from mle_ideator.benchmarks.reports.by_task import KINDS, score_of
-from mle_ideator.benchmarks.reports.naming import harmless, marked, plain
+from mle_ideator.benchmarks.reports.naming import marked, plain
 from mle_ideator.benchmarks.reports.page import link, pages_folder, render, run_folder
 from mle_ideator.benchmarks.reports.values import Report, ReportedRun
 from mle_ideator.errors import UsageError
 from mle_ideator.files import replace_file
 from mle_ideator.journal import read_journal
-from mle_ideator.plain_text import one_line
+from mle_ideator.plain_text import one_line, printable
 from mle_ideator.results import Record, record_of
 from mle_ideator.types import (
     Execute,
@@ -164,9 +164,9 @@ def _name(step: Step) -> str:
         case SeekHelp(asked_by=asker):
             return "sought help" if asker == "implementer" else "was given help"
         case Finish(reason=reason):
-            return f"finished: {one_line(harmless(reason), 120)}" if reason else "finished"
+            return f"finished: {one_line(printable(reason), 120)}" if reason else "finished"
         case Malformed(reason=reason):
-            return f"could not be read: {one_line(harmless(reason), 120)}"
+            return f"could not be read: {one_line(printable(reason), 120)}"
 
 
 def _scores(scores: Scores) -> str:
@@ -177,10 +177,10 @@ def _scores(scores: Scores) -> str:
 def cut(text: str) -> str:
     """Head and tail of a text, printable; what was left out is counted."""
     if len(text) <= _TEXT:
-        return harmless(text)
+        return printable(text)
     half = _TEXT // 2
     left_out = f"\n… {len(text) - 2 * half:,} characters are left out …\n"
-    return harmless(text[:half]) + left_out + harmless(text[-half:])
+    return printable(text[:half]) + left_out + printable(text[-half:])
 
 
 def diff_of(before: str, after: str) -> Iterator[DiffLine]:
@@ -191,7 +191,7 @@ def diff_of(before: str, after: str) -> Iterator[DiffLine]:
     kinds = {"+": "new", "-": "old", "@": "place"}
     for number, line in enumerate(compared):
         if number >= 2:  # the names of the files
-            shown = harmless(line[:_WIDTH]) + "…" * (len(line) > _WIDTH)
+            shown = printable(line[:_WIDTH]) + "…" * (len(line) > _WIDTH)
             yield DiffLine(kinds.get(line[:1], "same"), shown)
     if (left_out := max(len(old), len(new)) - _LINES) > 0:
         yield DiffLine("place", f"… {left_out:,} further lines are not compared …")

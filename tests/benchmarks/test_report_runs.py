@@ -20,44 +20,14 @@ from mle_ideator.config import RunConfig
 from mle_ideator.journal import FILE
 from mle_ideator.limits import Limits
 from tests.benchmarks.reported import Page, assert_self_contained
+from tests.benchmarks.twice import write_task
 from tests.conftest import writes_and_runs
 
-TASK = """
-title: Twice as much
-type: tabular-regression
-split: test
-metric: rmse
-higher_is_better: false
-prediction: value
-targets: [y]
-rows: [40, 40]
-origin: made by the tests
-licence: Apache-2.0
-"""
-BUILD = """
-import pandas as pd
-from mle_ideator.benchmarks.building import Frames
-
-def build(root, rng):
-    numbers = pd.Series(range(80), name="x")
-    frame = pd.DataFrame({"x": numbers, "y": 2.0 * numbers})
-    return Frames(frame.iloc[::2].reset_index(drop=True), frame.iloc[1::2].reset_index(drop=True))
-"""
-BOARD = "reference,public,private\n" + "".join(f"r{i},{i},{i}\n" for i in range(1, 11))
 EVIL = (
     "</pre><script>document.title = 'taken'</script>\x1b[31m\u202etxt.exe & <img src=http://x.y/>"
 )
 IDEA = {"analysis": f"Refine: {EVIL}", "action": "Blend two models.", "rationale": EVIL}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-
-
-def task_in(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    (folder / "task.yaml").write_text(TASK)
-    (folder / "description.md").write_text("# Twice as much\n\nPredict `y` from `x`.\n")
-    (folder / "build.py").write_text(BUILD)
-    (folder / "leaderboard.csv").write_text(BOARD)
-    return folder
 
 
 def script_in(file: Path) -> str:
@@ -102,7 +72,7 @@ def results(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLE_IDEATOR_CACHE", str(home / "cache"))
         ideators = (f"fixed:{home / 'ideas.yaml'}", "null")
-        plan = planned(task_in(home / "twice"), ideators, script_in(home / "script.yaml"), 6)
+        plan = planned(write_task(home / "twice"), ideators, script_in(home / "script.yaml"), 6)
         run_all(home / "R", plan)
         journal = run_folder(home / "R", plan.cells()[-1]) / FILE
         lines = journal.read_bytes().splitlines(keepends=True)
@@ -243,7 +213,9 @@ def test_a_keyboard_reaches_the_runs(browser, page):
 @pytest.mark.slow
 def test_the_offline_pair_from_runs_to_the_report(tmp_path, monkeypatch):
     monkeypatch.setenv("MLE_IDEATOR_CACHE", str(tmp_path / "cache"))
-    run_all(tmp_path / "R", planned(task_in(tmp_path / "twice"), ("offline", "null"), "offline", 3))
+    run_all(
+        tmp_path / "R", planned(write_task(tmp_path / "twice"), ("offline", "null"), "offline", 3)
+    )
     found = make_report([tmp_path / "R"], html=tmp_path / "report.html", plots=tmp_path / "plots")
     assert [named.name for named in found.contenders] == ["null", "offline"]
     assert all(run.state == "done" and run.measures.valid for run in found.runs)

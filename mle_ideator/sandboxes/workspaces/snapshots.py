@@ -13,7 +13,7 @@ import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -217,24 +217,21 @@ def _remove_if_left(part: Path) -> None:
 
 
 def _written(entry: Entry) -> Entry:
-    if entry.path.isascii() and entry.target.isascii() and (entry.same_as or "").isascii():
-        return entry
-    return msgspec.structs.replace(
-        entry,
-        path=_as_bytes(entry.path),
-        target=_as_bytes(entry.target),
-        same_as=entry.same_as and _as_bytes(entry.same_as),
-    )
+    return _renamed(entry, _as_bytes)
 
 
 def _read(entry: Entry) -> Entry:
+    return _renamed(entry, _from_bytes)
+
+
+def _renamed(entry: Entry, change: Callable[[str], str]) -> Entry:
     if entry.path.isascii() and entry.target.isascii() and (entry.same_as or "").isascii():
         return entry
     return msgspec.structs.replace(
         entry,
-        path=_from_bytes(entry.path),
-        target=_from_bytes(entry.target),
-        same_as=entry.same_as and _from_bytes(entry.same_as),
+        path=change(entry.path),
+        target=change(entry.target),
+        same_as=entry.same_as and change(entry.same_as),
     )
 
 
