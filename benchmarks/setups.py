@@ -27,8 +27,8 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
     `folder` is the run's own: a person's data are split into its `data/`.
     """
     help_policy(config.help_policy)  # refused here, before anything is made
+    name, sandbox = usable_sandbox(config)  # first: what it imports takes longest
     implementer, ideator = agents_of(config)
-    name, sandbox = usable_sandbox(config)
     task, grader, remarks = _task(config, folder / DATA)
     if config.sandbox == "auto":
         remarks += _weaker(name)

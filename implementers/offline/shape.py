@@ -75,16 +75,19 @@ class Shape:
     def metric(self) -> str:
         """The metric that solutions compute of themselves: the task's, if it is a known one."""
         name = self.task.metric.name
-        return name if name in METRICS[self.form] else METRICS[self.form][_fallback(self)]
+        return name if name in METRICS[self.form] else _fallback(self)
 
     @property
     def metric_is_known(self) -> bool:
         return self.metric == self.task.metric.name
 
 
-def _fallback(shape: Shape) -> int:
-    """Position of a metric of the same direction."""
-    return 0 if shape.task.metric.higher_is_better else -1
+def _fallback(shape: Shape) -> str:
+    """A metric of the same direction. Those of single values that are better high and not known
+    here (concordance, ndcg) are about their order."""
+    if not shape.task.metric.higher_is_better:
+        return METRICS[shape.form][-1]
+    return "spearman" if shape.form == "value" else METRICS[shape.form][0]
 
 
 _VALUES = ("r2", "pearson", "spearman", "kendall", "mape", "smape", "wape", "rmsle",

@@ -45,6 +45,7 @@ class Cell:
 
     async def run(self, action: Execute, timeout_s: float) -> Execution:
         """It ends within `timeout_s` plus five seconds, whatever it does."""
+        await self.watch.ready()
         self.watch.begin()
         before = self.interior.keeper.started() if self.interior.keeper else set()
         earlier, earlier_dropped = self.reader.take()

@@ -114,7 +114,8 @@ def _fork(
     standard = [_descriptor(options.get(name), own) for name, own in _STANDARD]
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123
         descriptors = [nothing.fileno() if number < 0 else number for number in standard]
-        return _ForkedKernel(*fork_server(common, modules).fork(spec, descriptors))
+        server = fork_server(common, modules)
+        return _ForkedKernel(*server.fork(spec, descriptors, whole=True))
 
 
 _STANDARD = (("stdin", -1), ("stdout", 1), ("stderr", 2))

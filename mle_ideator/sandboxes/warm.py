@@ -32,7 +32,7 @@ from mle_ideator.waiting import finish
 
 _log = logging.getLogger(__name__)
 
-_READY_TIMEOUT_S = 120.0
+_IMPORT_TIMEOUT_S = 120.0
 _FORK_TIMEOUT_S = 10.0
 _LONGEST = 64 * 1024
 _ONLY_HERE = {
@@ -56,7 +56,7 @@ _processes: set[subprocess.Popen[bytes]] = set()
 
 
 def fork_server(environment: Mapping[str, str], modules: tuple[str, ...]) -> ForkServer:
-    """The one for these; blocks while it imports. Raises `SandboxError` if it can not be had."""
+    """The one for these, which may still import. Raises `SandboxError` if it can not be had."""
     kind = _kind(environment, modules)
     with kind.lock:
         if kind.why_not:
@@ -66,20 +66,16 @@ def fork_server(environment: Mapping[str, str], modules: tuple[str, ...]) -> For
                 kind.server.close()  # its spare waits for requests as long as somebody could ask
             try:
                 kind.server = ForkServer(_common(environment), modules)
-            except (SandboxError, OSError) as error:
+            except OSError as error:
                 kind.why_not = str(error)
                 raise SandboxError(kind.why_not) from error
         return kind.server
 
 
 def anticipate(environment: Mapping[str, str], modules: tuple[str, ...]) -> None:
-    """Start the one for these in the background; `fork_server` waits for it."""
-
-    def start() -> None:
-        with suppress(SandboxError):  # told to who asks for it
-            fork_server(environment, modules)
-
-    threading.Thread(target=start, daemon=True).start()
+    """Let the one for these begin to import."""
+    with suppress(SandboxError):  # told to who asks for it
+        fork_server(environment, modules)
 
 
 def do_without(environment: Mapping[str, str], modules: tuple[str, ...], why: str) -> None:
@@ -109,86 +105,79 @@ def _common(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class ForkServer:
-    """A running one. Its methods block for milliseconds."""
+    """A running one. `fork` takes milliseconds, or, while it imports, seconds; only the first who
+    asks is not let wait for all imports."""
 
     def __init__(self, environment: Mapping[str, str], modules: tuple[str, ...]) -> None:
         self._turn = threading.Lock()
+        self._imports = True
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 closed by `close`
         try:
-            with theirs, tempfile.TemporaryFile() as said:
-                self._start(environment, modules, theirs, said)
+            with theirs:
+                self._process = _process(environment, modules, theirs.fileno(), self._said)
         except BaseException:
             self._socket.close()
+            self._said.close()
             raise
-
-    def _start(
-        self,
-        environment: Mapping[str, str],
-        modules: tuple[str, ...],
-        theirs: socket.socket,
-        said: IO[bytes],
-    ) -> None:
-        self._process = subprocess.Popen(
-            [
-                # no path: forks show this command to agent code
-                *(sys.executable, *own_libraries_only(), "start.py", "fork_server"),
-                *modules,
-            ],
-            stdin=theirs.fileno(),
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-            env={**environment, **_ONLY_HERE},
-            cwd=PROGRAMS,
-            start_new_session=True,
-        )
-        theirs.close()
         _processes.add(self._process)
-        try:
-            self._wait_until_ready()
-        except BaseException as error:
-            self.close()
-            if not isinstance(error, SandboxError):
-                raise
-            said.seek(0)
-            wrote = said.read().decode(errors="replace").strip()[-500:]
-            raise SandboxError(f"{error}{wrote and f'; it wrote: {wrote}'}") from None
 
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def fork(self, spec: Mapping[str, Any], descriptors: list[int]) -> tuple[int, int]:
-        """A supervisor with these as lifeline, reports and output: its pid, and a pidfd of it."""
+    def fork(
+        self, spec: Mapping[str, Any], descriptors: list[int], *, whole: bool = False
+    ) -> tuple[int, int]:
+        """A supervisor with these as lifeline, reports and output: its pid, and a pidfd of it.
+
+        `whole` lets also the first wait for all imports, where it could not make up for them.
+        Raises `SandboxError`, also if what was imported can not be forked; then it has ended.
+        """
         request = os.memfd_create("request")  # read in the fork only: siblings share memory
         try:
             os.write(request, json.dumps(spec).encode())
             with self._turn:
-                self._socket.settimeout(_FORK_TIMEOUT_S)
-                socket.send_fds(self._socket, [b"fork"], [request, *descriptors])
-                said, received, _, _ = socket.recv_fds(self._socket, _LONGEST, 1)
-        except OSError as error:
+                self._socket.settimeout(_IMPORT_TIMEOUT_S if self._imports else _FORK_TIMEOUT_S)
+                while whole and self._imports:
+                    self._note_imports(self._hear()[0])
+                with suppress(BrokenPipeError):  # it has ended, and may have said why
+                    socket.send_fds(self._socket, [b"fork"], [request, *descriptors])
+                return self._answer()
+        except (SandboxError, OSError) as error:
+            why = [f"there is no fork: {error}", *self._wrote()]
             self.close()
-            raise SandboxError(f"the fork server does not answer: {error}") from error
+            raise SandboxError("; it wrote: ".join(why)) from error
         finally:
             os.close(request)
-        if not said or not received:
-            raise SandboxError("the fork server has ended, or could not fork")
-        return int(said), received[0]
 
     def close(self) -> None:
         self._socket.close()
+        self._said.close()
         self._process.kill()
         self._process.wait()
         _processes.discard(self._process)
 
-    def _wait_until_ready(self) -> None:
-        self._socket.settimeout(_READY_TIMEOUT_S)
+    def _answer(self) -> tuple[int, int]:
+        """To a request; what is said of the imports may come before it."""
+        while True:
+            said, process = self._hear()
+            if process is not None:
+                return int(said), process
+            self._note_imports(said)
+
+    def _hear(self) -> tuple[bytes, int | None]:
+        """The next message, and the descriptor that came with it."""
         try:
-            said = self._socket.recv(_LONGEST)
-        except OSError as error:
-            raise SandboxError("the modules were not imported in time") from error
+            said, received, _, _ = socket.recv_fds(self._socket, _LONGEST, 1)
+        except ConnectionResetError:  # what it said before can still be read
+            said, received, _, _ = socket.recv_fds(self._socket, _LONGEST, 1)
         if not said:
-            raise SandboxError("a module ended the process that imported it")
+            ended = "a module ended the process that imported it"
+            raise SandboxError(ended if self._imports else "the fork server has ended")
+        return said, next(iter(received), None)
+
+    def _note_imports(self, said: bytes) -> None:
         try:
             told = json.loads(said)
         except ValueError as error:
@@ -197,6 +186,33 @@ class ForkServer:
             raise SandboxError("a module has started threads, which a fork does not have")
         if told["lacking"]:
             _log.warning("could not be imported in advance: %s", "; ".join(told["lacking"]))
+        self._imports = False
+
+    def _wrote(self) -> list[str]:
+        """The end of it, if it wrote anything."""
+        if self._said.closed:
+            return []
+        self._said.seek(0)
+        wrote = self._said.read().decode(errors="replace").strip()
+        return [wrote[-500:]] if wrote else []
+
+
+def _process(
+    environment: Mapping[str, str], modules: tuple[str, ...], theirs: int, said: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [
+            # no path: forks show this command to agent code
+            *(sys.executable, *own_libraries_only(), "start.py", "fork_server"),
+            *modules,
+        ],
+        stdin=theirs,
+        stdout=subprocess.DEVNULL,
+        stderr=said,
+        env={**environment, **_ONLY_HERE},
+        cwd=PROGRAMS,
+        start_new_session=True,
+    )
 
 
 class ForkedProcess:

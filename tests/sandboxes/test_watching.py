@@ -420,6 +420,25 @@ async def test_a_slow_walk_is_done_sooner_when_space_is_going(monkeypatch):
         assert watch._time_to_walk(31, free)
 
 
+async def test_what_a_cell_fills_is_told_however_late_the_first_look_is(tmp_path, monkeypatch):
+    def late(*arguments):
+        time.sleep(0.1)
+        return disk.measure(*arguments)
+
+    monkeypatch.setattr(watching_module, "measure", late)
+    limits = SandboxLimits(file_gib=1 / 1024)
+    (tmp_path / "before").write_bytes(bytes(MIB))
+    async with watching(limits, folders=[tmp_path]) as watch:
+        await watch.ready()
+        (tmp_path / "new").write_bytes(bytes(MIB))
+        told = []
+        await until(lambda: told.extend(watch.hits()) or told)
+    ((limit, words),) = told
+    assert limit == "file_size"
+    assert "new" in words
+    assert "before" not in words
+
+
 async def test_free_space_of_nothing_is_enough(tmp_path):
     assert disk.free_space([tmp_path / "gone"])[0] > 2**60
     assert disk.free_space([tmp_path])[1] <= 2**29

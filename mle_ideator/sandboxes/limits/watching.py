@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,6 +78,7 @@ class Watch:
         self._cpu_s = {} if cpu_s is None else cpu_s
         self._one_walk, self._walked_s = asyncio.Lock(), 0.0
         self._settling: asyncio.Task[int] | None = None
+        self._looked = asyncio.Event()
         self._full: frozenset[tuple[str, int]] = frozenset()
         self._full_told: frozenset[tuple[str, int]] | None = None
         self._breached = self._future()
@@ -95,6 +97,12 @@ class Watch:
         finally:
             if self._settling is not None:
                 self._settling.cancel()
+
+    async def ready(self) -> None:
+        """What was there before any code ran is known, as far as that is quick."""
+        if not self._looked.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._looked.wait(), _SETTLE_S)
 
     def begin(self) -> None:
         """A cell begins: what the last one was stopped for does not stop this one by itself."""
@@ -187,6 +195,7 @@ class Watch:
         self._full = frozenset(taken.full)
         if self._full_told is None:  # what was there before any code ran
             self._full_told = self._full
+        self._looked.set()
         if why := self._disk.judge(taken):
             self._breach("disk", why)
 

@@ -44,9 +44,11 @@ def main(arguments: list[str]) -> Task | int:
     return keeper.run(list(spec["preload"]))
 
 
-def keep(spec: dict[str, Any], commands: int, reports: int, prepared: Prepared) -> Task | int:
-    """In a fork of a warm process."""
-    return Keeper(spec, commands, reports, prepared).run([])
+def keep(
+    spec: dict[str, Any], commands: int, reports: int, prepared: Prepared, to_preload: list[str]
+) -> Task | int:
+    """In a fork of a warm process, which has yet to import some modules if it is the first."""
+    return Keeper(spec, commands, reports, prepared).run(to_preload)
 
 
 class Keeper:
