@@ -10,10 +10,10 @@ from mle_ideator.config import RunConfig
 from mle_ideator.errors import UsageError
 from mle_ideator.help_policy import help_policy
 from mle_ideator.protocols import ChatModel, Grader, Ideator, Implementer, SandboxFactory
-from mle_ideator.registry import create, find
+from mle_ideator.registry import find
 from mle_ideator.results import Record
 from mle_ideator.sandboxes import STRONGEST_FIRST, choose_sandbox
-from mle_ideator.setups import Setup, ideator_of, threads_of
+from mle_ideator.setups import Setup, ideator_of, implementer_of, threads_of
 from mle_ideator.solutions import SUBMISSION
 from mle_ideator.types import Task
 
@@ -47,10 +47,8 @@ def setup_of(config: RunConfig, folder: Path) -> Setup:
 
 def agents_of(config: RunConfig) -> tuple[Implementer, Ideator]:
     """The two that a config names. Raises `UsageError`."""
-    implementer = create("implementers", config.implementer, config.implementer_options)
+    implementer = implementer_of(config.implementer, config.implementer_options)
     ideator = ideator_of(config.ideator, config.ideator_options)
-    if not isinstance(implementer, Implementer):
-        raise UsageError(f"{config.implementer!r} is no implementer: it has no method act.")
     if config.limits.cost_usd is not None:
         _check_prices(config, implementer, ideator)
     return implementer, ideator

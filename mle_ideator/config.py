@@ -66,6 +66,8 @@ class RunConfig(Value, frozen=True, kw_only=True):
     """Modules that are imported once, before any kernel, and then are there at once."""
     limits: Limits = Limits()
     """What the session may use."""
+    keep_help_states: bool = False
+    """Keep the workspace of each help request, so that ideators can be trained from there."""
     selection: Literal["validation", "public", "last"] = "validation"
     """By which score the final solution is chosen."""
     seed: int = 0

@@ -7,6 +7,7 @@ that is not in the journal.
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from mle_ideator.journal import Journal
 from mle_ideator.limits import Clock, used_up
 from mle_ideator.prompts import render
 from mle_ideator.setups import Setup
-from mle_ideator.solutions import Solutions, Workspace, beats
+from mle_ideator.solutions import Solutions, Workspace, beats, kept_workspace
 from mle_ideator.types import (
     UNKNOWN_USAGE,
     Decision,
@@ -78,7 +79,9 @@ async def run_session(setup: Setup, journal: Journal, past: Past | None = None) 
         loop.go_on_after(past)
     try:
         outcome = await loop.run()
-        final = await hand_over(setup, journal, loop.clock, loop.solutions)
+        final = loop.best
+        if setup.hands_over:
+            final = await hand_over(setup, journal, loop.clock, loop.solutions)
         return loop.end(outcome, final)
     except asyncio.CancelledError:
         loop.end("interrupted", loop.best)
@@ -103,7 +106,7 @@ class _Loop:
 
     async def run(self) -> Outcome:
         folder = self.setup.folder / "workspace"
-        self.sandbox = self.setup.open_sandbox(folder)
+        self.sandbox = self.setup.open_sandbox(folder, snapshot=self.setup.snapshot)
         self.help_policy = help_policy(self.setup.config.help_policy)
         self._begin()
         async with self.sandbox:
@@ -225,6 +228,8 @@ class _Loop:
         if remaining.help_requests <= 0:
             return _unadvised("no help requests are left"), None, Usage()
         self.help_requests += 1
+        if self.setup.config.keep_help_states:
+            await self._keep_workspace(number)
         self.journal.append(
             log.Asked(
                 at_s=self.clock.elapsed_s,
@@ -249,6 +254,14 @@ class _Loop:
             return told, None, self._spend(error.usage or UNKNOWN_USAGE, "ideator")
         usage = self._spend(proposal.usage, "ideator")
         return self._told(proposal), proposal.idea, usage
+
+    async def _keep_workspace(self, number: int) -> None:
+        kept = kept_workspace(self.setup.folder, number)
+        if kept.exists():  # the step was broken off and is done anew
+            await asyncio.to_thread(shutil.rmtree, kept)
+        kept.parent.mkdir(exist_ok=True)
+        with self.workspace.touched_by_the_runtime():
+            await self.sandbox.snapshot(kept)
 
     def _told(self, proposal: Proposal) -> Observation:
         idea = proposal.idea

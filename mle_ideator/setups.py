@@ -31,6 +31,14 @@ def ideator_of(spec: str, options: Mapping[str, Any]) -> Ideator:
     return found
 
 
+def implementer_of(spec: str, options: Mapping[str, Any]) -> Implementer:
+    """The implementer that a spec names. Raises `UsageError`."""
+    found = create("implementers", spec, options)
+    if not isinstance(found, Implementer):
+        raise UsageError(f"{spec!r} is no implementer: it has no method act.")
+    return found
+
+
 def threads_of(config: RunConfig) -> int:
     """What numerical libraries in a sandbox are told to use."""
     return config.threads or len(os.sched_getaffinity(0))
@@ -45,7 +53,11 @@ class Place:
     sandbox: SandboxFactory
     config: RunConfig
 
-    def open_sandbox(self, workspace: Path, inputs: str | None = None) -> Sandbox:
+    def open_sandbox(
+        self, workspace: Path, inputs: str | None = None, snapshot: Path | None = None
+    ) -> Sandbox:
+        """With other inputs than the task's, or on a snapshot; then nothing of the workspace need
+        be there after the end."""
         workspace.mkdir(parents=True, exist_ok=True)
         request = SandboxRequest(
             workspace=str(workspace),
@@ -55,6 +67,8 @@ class Place:
             threads=threads_of(self.config),
             gpus=self.config.gpus,
             preload=self.config.preload,
+            snapshot=str(snapshot) if snapshot else None,
+            keep=() if snapshot else None,
         )
         return self.sandbox(request)
 
@@ -70,6 +84,10 @@ class Setup(Place):
     """What a person should know of how the task was read."""
     whole_inputs: str | None = None
     """The inputs with every labelled row, hold-out included: for the fit that goes home."""
+    snapshot: Path | None = None
+    """What the workspace holds at the beginning."""
+    hands_over: bool = True
+    """Is the final solution run once more in a clean sandbox? A rollout needs none."""
 
     async def aclose(self) -> None:
         """Close the agents' connections."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import unified_diff
 from pathlib import Path
 
@@ -44,6 +45,13 @@ class Workspace:
         before, self._seen = self._seen, self._signature()
         return self._seen is not None and self._seen != before
 
+    @contextmanager
+    def touched_by_the_runtime(self) -> Iterator[None]:
+        """What changes meanwhile was not written by agents; what they wrote before still was."""
+        written = self.submission_written()
+        yield
+        self._seen = None if written else self._signature()
+
     @property
     def code(self) -> str | None:
         content = read_regular(self.folder / SOLUTION, MAX_CODE)
@@ -52,6 +60,11 @@ class Workspace:
     def restore(self, code: str) -> None:
         """Put an earlier solution.py back. Raises `OSError` if agent code made that impossible."""
         replace_file(self.folder / SOLUTION, code.encode())
+
+
+def kept_workspace(run: Path, step: int) -> Path:
+    """Where a session keeps the workspace of the help request at a step (`keep_help_states`)."""
+    return run / "help_states" / f"{step:03d}"
 
 
 class Solutions:

@@ -1,1 +1,1 @@
-"""Learning to ideate. What lives here: `reward`, which says what each idea of a session brought."""
+"""Learning to ideate: what an idea is worth, and, from there, ideas that are worth more."""

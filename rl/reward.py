@@ -43,6 +43,10 @@ class IdeaReward(NamedTuple):
     idea: Idea | None
     outcome: IdeaOutcome
     reward: float | None
+    before: Score | None = None
+    """The best score before it."""
+    after: Score | None = None
+    """Of the solution that followed it."""
 
 
 def idea_rewards(
@@ -57,26 +61,34 @@ def idea_rewards(
     requests = [i for i, step in enumerate(steps) if isinstance(step.action, SeekHelp)]
     rewards = []
     for start, end in pairwise([*requests, len(steps)]):
-        step = steps[start]
-        outcome = _outcome(step, steps[start + 1 : end], scores, min_delta)
-        rewards.append(IdeaReward(step.number, step.idea, outcome, REWARDS[outcome]))
+        step, then = steps[start], steps[start + 1 : end]
+        before = _best(scores[s.number] for s in solutions if s.step < step.number)
+        made = next((s.solution for s in then if s.solution is not None), None)
+        after = None if made is None else scores.get(made)
+        improved = after is not None and after.better_than(before, min_delta)
+        outcome = without_trying(step.idea, step.observation.status)
+        if outcome is None and made is None:
+            outcome = _fruitless(then)
+        elif outcome is None:
+            outcome = "improved" if improved else "not_improved"
+        reward = REWARDS[outcome]
+        rewards.append(IdeaReward(step.number, step.idea, outcome, reward, before, after))
     return rewards
 
 
-def _outcome(
-    request: Step, after: Sequence[Step], scores: dict[int, Score | None], min_delta: float
-) -> IdeaOutcome:
-    if request.idea is None:
-        return _WITHOUT_IDEA.get(request.observation.status, "infra_error")
-    if not well_formed(request.idea):
-        return "invalid_format"
-    made = next((s.solution for s in after if s.solution is not None), None)
-    if made is None:
-        return _fruitless(after)
-    before = _best(score for number, score in scores.items() if number < made)
-    score = scores.get(made)
-    improved = score is not None and score.better_than(before, min_delta)
-    return "improved" if improved else "not_improved"
+def best_score(solutions: Sequence[Solution]) -> Score | None:
+    """The best one that rewards go by."""
+    return _best(_scores(solutions).values())
+
+
+def without_trying(idea: Idea | None, status: str) -> IdeaOutcome | None:
+    """What an answer comes to that is not carried out; `None` for an idea that is.
+
+    `status` is the observation's that follows the help request.
+    """
+    if idea is None:
+        return _WITHOUT_IDEA.get(status, "infra_error")
+    return None if well_formed(idea) else "invalid_format"
 
 
 def _fruitless(after: Sequence[Step]) -> IdeaOutcome:

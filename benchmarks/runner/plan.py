@@ -151,7 +151,8 @@ def _more(what: str, planned: tuple[Any, ...], asked: tuple[Any, ...] | None) ->
 
 
 def _same_config(planned: dict[str, Any], asked: dict[str, Any]) -> None:
-    was, now = _flat(planned), _flat(asked)
+    # an earlier version's plan does not say what is new since: that was as it is by default
+    was, now = _flat(common_config(RunConfig())) | _flat(planned), _flat(asked)
     for key in [*was, *(key for key in now if key not in was)]:
         if was.get(key) != now.get(key):
             raise UsageError(

@@ -98,6 +98,16 @@ def test_another_plan_is_refused_naming_the_difference(tmp_path, changed, line):
     assert "\n" not in str(refusal.value)
 
 
+def test_a_plan_of_an_earlier_version_is_gone_on_with(tmp_path):
+    plan = planned(tmp_path, ASKED)
+    older = {key: value for key, value in plan.config.items() if key != "keep_help_states"}
+    write_plan(tmp_path, msgspec.structs.replace(plan, config=older))
+    assert planned(tmp_path, ASKED).cells() == plan.cells()
+    keeping = {**ASKED.config, "keep_help_states": True}
+    with pytest.raises(UsageError, match="planned with keep_help_states = False, not True"):
+        planned(tmp_path, msgspec.structs.replace(ASKED, config=keeping))
+
+
 def test_a_plan_needs_tasks_and_a_config_of_no_run(tmp_path):
     with pytest.raises(UsageError, match="say what to run"):
         planned(tmp_path, Asked(ideators=("null",)))
