@@ -47,6 +47,8 @@ class IdeaReward(NamedTuple):
     """The best score before it."""
     after: Score | None = None
     """Of the solution that followed it."""
+    improved: bool = False
+    """Is that better, by `min_delta`? Also where there was no idea."""
 
 
 def idea_rewards(
@@ -72,7 +74,7 @@ def idea_rewards(
         elif outcome is None:
             outcome = "improved" if improved else "not_improved"
         reward = REWARDS[outcome]
-        rewards.append(IdeaReward(step.number, step.idea, outcome, reward, before, after))
+        rewards.append(IdeaReward(step.number, step.idea, outcome, reward, before, after, improved))
     return rewards
 
 

@@ -76,6 +76,7 @@ async def roll_out(
         found.outcome,
         before=found.before,
         after=found.after,
+        improved=found.improved,
         seconds=time.monotonic() - began,
         detail=_why(after.steps[found.step :]) if found.after is None else "",
     )

@@ -56,6 +56,9 @@ class RolloutResult(Value, frozen=True, kw_only=True):
     """The best score in the help state."""
     after: Score | None = None
     """Of the solution that the attempt made."""
+    improved: bool = False
+    """Is that better, by the least gain that counts? Also where the implementer had no idea to
+    carry out, which earns no reward."""
     child: str | None = None
     """Id of the help state that was reached, if it was kept."""
     seconds: float = 0.0

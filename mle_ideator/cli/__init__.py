@@ -15,15 +15,20 @@ from typer.exceptions import Abort, TyperException
 
 from mle_ideator import __version__
 from mle_ideator.cli.bench import bench
+from mle_ideator.cli.buffer import buffer
+from mle_ideator.cli.collect import collect
 from mle_ideator.cli.doctor import doctor
+from mle_ideator.cli.evaluate import evaluate
 from mle_ideator.cli.ideate import ideate
 from mle_ideator.cli.image import image
 from mle_ideator.cli.mcp import mcp
 from mle_ideator.cli.reproduce import reproduce
 from mle_ideator.cli.resume import resume
+from mle_ideator.cli.rollout import rollout
 from mle_ideator.cli.run import run
 from mle_ideator.cli.serve import serve
 from mle_ideator.cli.show import show
+from mle_ideator.cli.states import states
 from mle_ideator.cli.task import task
 from mle_ideator.cli.tasks import tasks
 from mle_ideator.errors import MleIdeatorError, UsageError
@@ -37,11 +42,16 @@ app = typer.Typer(
     rich_markup_mode=None,  # rich doubles the time that --help takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, resume, tasks, show, reproduce, doctor, ideate, serve, mcp):
+for command in (
+    *(run, resume, tasks, show, reproduce, doctor, ideate, serve, mcp),
+    *(collect, rollout, evaluate),
+):
     app.command()(command)
 app.add_typer(bench, name="bench")
 app.add_typer(task, name="task")
 app.add_typer(image, name="image")
+app.add_typer(states, name="states")
+app.add_typer(buffer, name="buffer")
 
 
 def _print_version(wanted: bool) -> None:

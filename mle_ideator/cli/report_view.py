@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -22,7 +24,12 @@ def show_report(report: Report, console: Console | None = None) -> None:
     """Print all tables of a report."""
     out = console or report_console()
     out.print(Text(report.title, style="bold"), soft_wrap=True)
-    for table in tables_of(report):
+    show_tables(tables_of(report), out)
+
+
+def show_tables(tables: Iterable[Table], out: Console) -> None:
+    """Print tables, each cut into such groups of columns as fit."""
+    for table in tables:
         out.print(Text(f"\n{table.title}", style="bold"), soft_wrap=True)
         for part in parts_of(table, out.width):
             out.print(_drawn(part))
