@@ -3,15 +3,13 @@ their keys and columns."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from mle_ideator.benchmarks.measures.figures import CategoryFigures, Figure
 from mle_ideator.benchmarks.reports.by_task import KINDS, score_of
+from mle_ideator.benchmarks.reports.spreadsheet import Line, csv_of
 from mle_ideator.benchmarks.reports.values import Report, ReportedRun
 from mle_ideator.files import replace_file
 
@@ -25,7 +23,6 @@ FIGURE_COLUMNS = (
     "contender", "ideator", "implementer", "figure", "category", "value", "low", "high", "n",
     "standard_error",
 )  # fmt: skip
-Line = Sequence[object]
 
 
 def report_json(report: Report) -> bytes:
@@ -38,27 +35,12 @@ def write_files(report: Report, folder: Path) -> tuple[Path, ...]:
     folder.mkdir(parents=True, exist_ok=True)
     contents = {
         "report.json": report_json(report),
-        "runs.csv": _csv(RUN_COLUMNS, _runs(report)),
-        "figures.csv": _csv(FIGURE_COLUMNS, _figures(report)),
+        "runs.csv": csv_of(RUN_COLUMNS, _runs(report)),
+        "figures.csv": csv_of(FIGURE_COLUMNS, _figures(report)),
     }
     for name, content in contents.items():
         replace_file(folder / name, content)
     return tuple(folder / name for name in contents)
-
-
-def _csv(columns: Line, lines: Iterable[Line]) -> bytes:
-    """Unknown is an empty cell. A text that a spreadsheet would take for a formula gets a `'`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in line] for line in lines)
-    return text.getvalue().encode("utf-8", "replace")
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{value}"
-    return value
 
 
 def _runs(report: Report) -> list[Line]:

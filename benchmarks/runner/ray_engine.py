@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,11 +17,11 @@ from typing import Any, Self
 import msgspec
 
 from mle_ideator.benchmarks.runner.cell import CellEnd, Order, Told, run_cell
+from mle_ideator.benchmarks.runner.ray_cluster import connected, imported
 from mle_ideator.config import RunConfig
-from mle_ideator.errors import RuntimeFailure, UsageError
+from mle_ideator.errors import UsageError
 from mle_ideator.waiting import finish
 
-_CONNECT_S = 10.0
 _END_S = 60.0
 """What a session may take to end in order."""
 
@@ -45,7 +44,7 @@ class RayEngine:
         return self._slots or 1
 
     async def __aenter__(self) -> Self:
-        self._ray = _connected(self._address)
+        self._ray = connected(self._address)
         there = self._ray.cluster_resources()
         if self._slots is None:
             self._slots = max(1, int(there.get("CPU", 1)) // self._cores)
@@ -120,49 +119,7 @@ def _assigned(wanted: str | None) -> str | None:
     """The GPUs that Ray chose, where any are wanted."""
     if not wanted:
         return wanted
-    return ",".join(_imported().get_runtime_context().get_accelerator_ids().get("GPU", []))
-
-
-def _imported() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise UsageError(
-            f"--engine ray needs the package ray ({error}): pip install 'mle-ideator[ray]'."
-        ) from error
-    return ray
-
-
-def _connected(address: str | None) -> Any:
-    """Join a cluster, or start one here that is reached from this machine only."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if address:
-        _require_reachable(address)
-    else:
-        # despite its name what keeps Ray on the loopback interface, if it is set before the import
-        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    ray = _imported()
-    here = {} if address else {"include_dashboard": False}
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
-        ray.init(address=address or "local", log_to_driver=False, logging_level="error", **here)
-    except Exception as error:  # Ray raises all kinds, and plain ones
-        what = f"the Ray cluster {address} can not be reached" if address else "Ray can not start"
-        raise RuntimeFailure(f"{what}: {error}") from error
-    finally:
-        signal.signal(signal.SIGTERM, handler)  # Ray's own would end this process at once
-    return ray
-
-
-def _require_reachable(address: str) -> None:
-    """Ray itself waits for minutes where nobody listens."""
-    host, _, port = address.rpartition("://")[2].rpartition(":")
-    if not port.isdigit():
-        return  # `auto`: Ray knows where
-    try:
-        socket.create_connection((host, int(port)), _CONNECT_S).close()
-    except OSError as error:
-        raise RuntimeFailure(f"the Ray cluster {address} can not be reached: {error}") from error
+    return ",".join(imported().get_runtime_context().get_accelerator_ids().get("GPU", []))
 
 
 async def _within(ended: asyncio.Future[bytes], seconds: float) -> None:

@@ -44,7 +44,8 @@ class StateSample(Sample):
         """What each replicate weighs each help state in a mean: (replicates, states). They sum to
         1, also where tasks of different shares were drawn from together: a mean stays in range."""
         weights = self._counts * self._shares
-        return weights / weights.sum(axis=1, keepdims=True)
+        each: Array = weights / weights.sum(axis=1, keepdims=True)
+        return each
 
     def means(self, values: Array) -> tuple[Array, Array | None, Array | None]:
         middle = self._shares @ values

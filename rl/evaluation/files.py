@@ -3,14 +3,13 @@ docs/evaluation.md tells their columns."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from mle_ideator.benchmarks.measures.figures import Figure
+from mle_ideator.benchmarks.reports.spreadsheet import Line, csv_of
 from mle_ideator.files import replace_file
 from mle_ideator.rl.evaluation.contenders import category_of
 from mle_ideator.rl.evaluation.gains import gain_of
@@ -31,8 +30,6 @@ PAIR_COLUMNS = (
     "difference", "low", "high", "p_sign", "p_permutation", "p_holm",
 )  # fmt: skip
 
-Line = Sequence[object]
-
 
 def findings_json(findings: Findings) -> bytes:
     """Everything, with what each figure is; indented, with a newline at its end."""
@@ -45,28 +42,13 @@ def write_files(evaluation: Evaluation, findings: Findings, folder: Path) -> tup
     folder.mkdir(parents=True, exist_ok=True)
     contents = {
         "evaluation.json": findings_json(findings),
-        "tries.csv": _csv(TRY_COLUMNS, _tries(evaluation)),
-        "figures.csv": _csv(FIGURE_COLUMNS, _figures(findings)),
-        "pairs.csv": _csv(PAIR_COLUMNS, map(_pair, findings.pairs)),
+        "tries.csv": csv_of(TRY_COLUMNS, _tries(evaluation)),
+        "figures.csv": csv_of(FIGURE_COLUMNS, _figures(findings)),
+        "pairs.csv": csv_of(PAIR_COLUMNS, map(_pair, findings.pairs)),
     }
     for name, content in contents.items():
         replace_file(folder / name, content)
     return tuple(folder / name for name in contents)
-
-
-def _csv(columns: Line, lines: Iterable[Line]) -> bytes:
-    """Unknown is an empty cell. A text that a spreadsheet would take for a formula gets a `'`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in line] for line in lines)
-    return text.getvalue().encode("utf-8", "replace")
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{value}"
-    return value
 
 
 def _tries(evaluation: Evaluation) -> list[Line]:

@@ -10,8 +10,6 @@ a node that does not see it leaves it to the driver to keep a result, when it ha
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import sys
 import weakref
 from collections.abc import Iterable, Sequence
@@ -24,7 +22,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from mle_ideator.errors import RuntimeFailure, UsageError
+from mle_ideator.benchmarks.runner.ray_cluster import connected, imported
+from mle_ideator.errors import RuntimeFailure
 from mle_ideator.rl.executor.admission import Capacity
 from mle_ideator.rl.executor.cache import ResultCache
 from mle_ideator.rl.executor.frames import Order
@@ -35,7 +34,6 @@ from mle_ideator.rl.executor.workers import Try, Worker
 from mle_ideator.waiting import finish
 
 _GIB = 1024**3
-_CONNECT_S = 10.0
 _LOOK_S = 2.0
 """How often it looks which nodes there are."""
 _END_S = 30.0
@@ -71,7 +69,7 @@ class RayExecutor(Scheduler):
         self._sent: weakref.WeakValueDictionary[str, _Sent] = weakref.WeakValueDictionary()
 
     async def _open(self) -> Capacity:
-        self._ray = await asyncio.to_thread(_connected, self._address, self._slots)
+        self._ray = await asyncio.to_thread(connected, self._address, self._slots)
         self._node = self._ray.get_runtime_context().get_node_id()
         self._remote = self._ray.remote(max_retries=0)(_run_there)
         self._watch = asyncio.create_task(self._watched())
@@ -189,7 +187,7 @@ def _run_there(
     """What a process of Ray's runs: one work."""
     global _place
     _place = _place or _Place()
-    context = _imported().get_runtime_context()
+    context = imported().get_runtime_context()
     sys.path += [path for path in import_path if path not in sys.path]
     order = msgspec.msgpack.decode(packed, type=Order)
     gpus = ",".join(context.get_accelerator_ids().get("GPU", []))
@@ -208,47 +206,5 @@ def _here(packed: bytes, reference: Any, held: ExitStack, at_home: bool) -> str:
     file = msgspec.msgpack.decode(packed, type=Named)
     if at_home:
         return file.path
-    fetch = partial(_imported().get, reference)
+    fetch = partial(imported().get, reference)
     return str(held.enter_context(NodeFiles().held(file, fetch)))
-
-
-# ---------------------------------------------------------------------------------- joining
-
-
-def _imported() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise UsageError(
-            f"RayExecutor needs the package ray ({error}): pip install 'mle-ideator[ray]'."
-        ) from error
-    return ray
-
-
-def _connected(address: str | None, slots: int | None) -> Any:
-    """Join a cluster, or start one here that is reached from this machine only."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if address:
-        _require_reachable(address)
-    else:
-        # despite its name what keeps Ray on the loopback interface, if it is set before the import
-        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    ray = _imported()
-    here = {} if address else {"include_dashboard": False, "num_cpus": slots}
-    try:
-        ray.init(address=address or "local", log_to_driver=False, logging_level="error", **here)
-    except Exception as error:  # Ray raises all kinds, and plain ones
-        what = f"the Ray cluster {address} can not be reached" if address else "Ray can not start"
-        raise RuntimeFailure(f"{what}: {error}") from error
-    return ray
-
-
-def _require_reachable(address: str) -> None:
-    """Ray itself waits for minutes where nobody listens."""
-    host, _, port = address.rpartition("://")[2].rpartition(":")
-    if not port.isdigit():
-        return  # `auto`: Ray knows where
-    try:
-        socket.create_connection((host, int(port)), _CONNECT_S).close()
-    except OSError as error:
-        raise RuntimeFailure(f"the Ray cluster {address} can not be reached: {error}") from error
