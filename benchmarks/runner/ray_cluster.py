@@ -30,6 +30,8 @@ def connected(address: str | None, cores: int | None = None) -> Any:
     """The package, with the cluster at `address` (`HOST:PORT`, `auto`) joined, or one started here,
     with so many cores, that is reached from this machine only. Raises `RuntimeFailure`. Blocks."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # what it would write of workers and nodes to our standard output is told by us
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".?")
     if address:
         _require_reachable(address)
     else:
