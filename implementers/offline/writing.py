@@ -83,7 +83,7 @@ def _features(plan: Plan) -> str:
     lines = ["rows = together(train, test)"]
     categories = "CATEGORIES"
     if plan.has("join_tables"):
-        lines += ["known = list(rows)", "rows = join_tables(rows, SIDE_TABLES)",
+        lines += ["known = list(rows)", "rows = join_tables(rows, SIDE_TABLES, len(train))",
                   "categories = CATEGORIES + joined_categories(rows, known)"]  # fmt: skip
         categories = "categories"
     lines.append(f"numbers = numeric_columns(rows, {categories} + TEXTS + DATES + CONSTANT)")

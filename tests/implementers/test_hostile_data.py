@@ -95,6 +95,19 @@ def test_a_metric_that_is_not_known_has_one_like_it_take_its_place(make, metric,
     assert f"{{{own}(y, answers):.6f}}" in toy.code("model_linear")
 
 
+def test_what_a_side_table_tells_of_training_rows_alone_is_not_relied_on(make):
+    random = np.random.default_rng(3)
+    frame = numbers().assign(place=[f"place {number}" for number in range(170)])
+    frame["y"] += random.normal(size=170)
+    side = pd.DataFrame({"place": frame["place"], "size": frame["y"] + random.normal(size=170) / 9})
+    toy = make(frame)
+    alone = toy.check(toy.code("model_linear"))
+    side.to_csv(toy.folder / "input" / "places.csv", index=False)
+    assert toy.check(toy.code("model_linear", "join_tables")) < alone / 2
+    side[:120].to_csv(toy.folder / "input" / "places.csv", index=False)
+    assert toy.check(toy.code("model_linear", "join_tables")) == pytest.approx(alone)
+
+
 def test_missing_targets_are_left_out(make):
     frame = numbers()
     frame.loc[::9, "y"] = np.nan

@@ -138,11 +138,12 @@ def text_columns(rows: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     return rows[names].fillna("").astype(str)
 
 
-def join_tables(rows: pd.DataFrame, files: list[str]) -> pd.DataFrame:
+def join_tables(rows: pd.DataFrame, files: list[str], training: int) -> pd.DataFrame:
     """Each side table joined by the keys that tell its rows apart and match most rows.
 
     A table that no key tells apart is averaged over the keys. New columns are named after their
-    table; a table with which nothing is shared is left out.
+    table; a table with which nothing is shared is left out, and so is what is told of the first
+    rows, those of training, but hardly of the others: models would come to rely on it.
     """
     for file in files:
         side = pd.read_csv(f"input/{file}", low_memory=False).drop_duplicates()
@@ -158,7 +159,10 @@ def join_tables(rows: pd.DataFrame, files: list[str]) -> pd.DataFrame:
         joined = key_text(with_hour(rows)[list(keys)]).merge(
             table, left_on=list(keys), right_on=theirs, how="left"
         )
-        rows = pd.concat([rows, joined[list(new)].set_axis(rows.index)], axis=1)
+        known = joined[list(new)].notna()
+        kept = known[training:].mean() >= known[:training].mean() / 2
+        told = joined[list(kept.index[kept])]
+        rows = pd.concat([rows, told.set_axis(rows.index)], axis=1)
     return rows
 
 
