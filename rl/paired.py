@@ -44,15 +44,11 @@ class Wanted(Value, frozen=True, kw_only=True):
 
 async def paired(wanted: Wanted, told: Told) -> Evaluation:
     """Compare them; `told` hears of each try. Raises `UsageError` if the call is wrong."""
-    if not wanted.states.is_file():
-        raise UsageError(
-            f"there is no store of help states at {wanted.states}; make one with `collect`."
-        )
     if len(set(wanted.ideators)) < len(wanted.ideators):
         raise UsageError("an ideator is named twice; each is asked once for each state.")
     files = files_of(wanted.states)
     async with AsyncExitStack() as stack:
-        store = stack.enter_context(StateStore(wanted.states))
+        store = stack.enter_context(StateStore.that_is_there(wanted.states))
         chosen = _chosen(store.cards(), wanted)
         contenders = {name: ideator_of(name, {}) for name in wanted.ideators}
         for agent in contenders.values():
@@ -94,8 +90,7 @@ def _chosen(cards: Sequence[StateCard], wanted: Wanted) -> Sequence[StateCard]:
 
 def _here(wanted: Wanted) -> dict[str, object]:
     """A worker has a core; more threads would wait for each other."""
-    named = {"sandbox": wanted.sandbox, "sandbox_options": {}} if wanted.sandbox else {}
-    return {"threads": 1, **named}
+    return {"threads": 1, **({"sandbox": wanted.sandbox} if wanted.sandbox else {})}
 
 
 def _executor(wanted: Wanted, cache: ResultCache) -> Executor:

@@ -18,7 +18,7 @@ import msgspec
 from mle_ideator.benchmarks.reopening import place_of
 from mle_ideator.config import RunConfig
 from mle_ideator.errors import UsageError
-from mle_ideator.journal import FILE, Asked, Event, Journal, read_journal
+from mle_ideator.journal import FILE, Asked, Event, Journal, Started, read_journal
 from mle_ideator.limits import Limits
 from mle_ideator.results import record_of
 from mle_ideator.rl.attempt import OneAnswer, OneAttempt
@@ -62,7 +62,7 @@ async def roll_out(
     past = dataclasses.replace(record.past, spent=Usage())
     folder.mkdir(parents=True, exist_ok=True)
     (folder / FILE).write_bytes((state / FILE).read_bytes())
-    setup = _setup(events, past, job, state, folder, here or {})
+    setup = _setup(record.started, _request(events), past, job, state, folder, here or {})
     try:
         with Journal(folder / FILE) as journal:
             await run_session(setup, journal, past)
@@ -106,16 +106,17 @@ def _why(steps: Sequence[Step]) -> str:
 
 
 def _setup(
-    events: Sequence[Event],
+    started: Started,
+    request: HelpRequest,
     past: Past,
     job: RolloutJob,
     state: Path,
     folder: Path,
     here: Mapping[str, Any],
 ) -> Setup:
-    started = record_of(events).started
-    started = msgspec.structs.replace(started, config=started.config | dict(here))
-    place, _ = place_of(started, folder)
+    changed = {name: value for name, value in here.items() if name != "sandbox"}
+    started = msgspec.structs.replace(started, config=started.config | changed)
+    place, _ = place_of(started, folder, here.get("sandbox"))
     if place.config.data is not None:
         raise UsageError(
             "a help state of a person's own data can not be gone on with: name a task."
@@ -130,7 +131,7 @@ def _setup(
         config=config,
         implementer=OneAttempt(
             implementer_of(config.implementer, config.implementer_options),
-            _request(events),
+            request,
             before,
             job.attempts,
         ),

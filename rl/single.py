@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from mle_ideator.errors import UsageError
 from mle_ideator.ideators.answering import proposal_of
 from mle_ideator.rl.buffer.disk import KeptBuffer
 from mle_ideator.rl.files import files_of
@@ -43,9 +42,7 @@ async def single_rollout(
 
     Raises `UsageError`, also if there is no such store or state, and `RuntimeFailure`.
     """
-    if not path.is_file():
-        raise UsageError(f"there is no store of help states at {path}; make one with `collect`.")
-    with StateStore(path) as store:
+    with StateStore.that_is_there(path) as store:
         card = store.card(store.find(prefix))
         state = store.help_state(card.id)
         agent = ideator_of(ideator, {})

@@ -7,9 +7,17 @@ from typing import Annotated
 
 import typer
 
-bench = typer.Typer(no_args_is_help=True, help="Compare ideators on many tasks.")
+from mle_ideator.cli.matrix_options import (
+    AGAIN,
+    Data,
+    Ideators,
+    Implementers,
+    Overrides,
+    Suite,
+    Tasks,
+)
 
-_AGAIN = "may be given several times"
+bench = typer.Typer(no_args_is_help=True, help="Compare ideators on many tasks.")
 
 
 @bench.callback()
@@ -20,21 +28,15 @@ def _only_subcommands() -> None:
 @bench.command()
 def run(
     out: Annotated[Path, typer.Option(help="Results folder: new, or one to go on with.")],
-    suite: Annotated[str | None, typer.Option(help="Name of a set of tasks.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Data that the suite is made from.")] = None,
-    task: Annotated[
-        list[str] | None, typer.Option(help=f"A task, with or without a suite; {_AGAIN}.")
-    ] = None,
-    ideator: Annotated[
-        list[str] | None, typer.Option(help=f"Who advises; {_AGAIN}.  [default: offline]")
-    ] = None,
-    implementer: Annotated[
-        list[str] | None, typer.Option(help=f"Who acts; {_AGAIN}.  [default: offline]")
-    ] = None,
+    suite: Suite = None,
+    data: Data = None,
+    task: Tasks = None,
+    ideator: Ideators = None,
+    implementer: Implementers = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="How many seeds: 0, 1, …  [default: 3]")
     ] = None,
-    seed: Annotated[list[int] | None, typer.Option(help=f"Or which ones; {_AGAIN}.")] = None,
+    seed: Annotated[list[int] | None, typer.Option(help=f"Or which ones; {AGAIN}.")] = None,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Runs at a time.  [default: 1; with ray, as many as fit]"),
@@ -52,9 +54,7 @@ def run(
     config: Annotated[
         Path | None, typer.Option(help="YAML file for every run; options win over it.")
     ] = None,
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="limits.steps=30, …")
-    ] = None,
+    overrides: Overrides = None,
 ) -> None:
     """Run every task with every pair of agents and every seed; the same command goes on."""
     from mle_ideator.benchmarks.runner.matrix import Patience
@@ -77,7 +77,7 @@ def run(
 def report(
     results: Annotated[Path, typer.Argument(help="Results folder of `bench run`.")],
     compare: Annotated[
-        list[Path] | None, typer.Option(help=f"Another one to stand beside it; {_AGAIN}.")
+        list[Path] | None, typer.Option(help=f"Another one to stand beside it; {AGAIN}.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write one page that holds everything.")] = None,
     plots: Annotated[Path | None, typer.Option(help="Folder for plots, SVG and PDF.")] = None,

@@ -7,30 +7,22 @@ from typing import Annotated
 
 import typer
 
-_AGAIN = "may be given several times"
+from mle_ideator.cli.matrix_options import Data, Ideators, Implementers, Overrides, Suite, Tasks
 
 
 def collect(
     out: Annotated[Path, typer.Option(help="Store of help states, made if it is missing.")],
-    suite: Annotated[str | None, typer.Option(help="Name of a set of tasks.")] = None,
+    suite: Suite = None,
     split: Annotated[str | None, typer.Option(help="Part of the suite: train or test.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Data that the suite is made from.")] = None,
-    task: Annotated[
-        list[str] | None, typer.Option(help=f"A task, with or without a suite; {_AGAIN}.")
-    ] = None,
-    ideator: Annotated[
-        list[str] | None, typer.Option(help=f"Who advises; {_AGAIN}.  [default: offline]")
-    ] = None,
-    implementer: Annotated[
-        list[str] | None, typer.Option(help=f"Who acts; {_AGAIN}.  [default: offline]")
-    ] = None,
+    data: Data = None,
+    task: Tasks = None,
+    ideator: Ideators = None,
+    implementer: Implementers = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many: 0, 1, …")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Sessions at a time.")] = 1,
     sandbox: Annotated[str | None, typer.Option(help="Of every session, as for `run`.")] = None,
     steps: Annotated[int | None, typer.Option(help="Most actions of a session.")] = None,
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="limits.steps=30, …")
-    ] = None,
+    overrides: Overrides = None,
 ) -> None:
     """Run sessions and keep each help request as a help state; the same command goes on."""
     from mle_ideator.benchmarks.runner.matrix import Patience

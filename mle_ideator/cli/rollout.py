@@ -30,7 +30,7 @@ def rollout(
     from mle_ideator.cli.launch import interruptible
     from mle_ideator.rl.single import single_rollout
 
-    here = {} if sandbox is None else {"sandbox": sandbox, "sandbox_options": {}}
+    here = {} if sandbox is None else {"sandbox": sandbox}
     work = single_rollout(states, state, ideator, seed=seed, attempts=attempts, here=here)
     shown = asyncio.run(interruptible(work))
     if json:

@@ -28,7 +28,7 @@ def list_(
 
     from mle_ideator.rl.states import StateStore
 
-    with StateStore(_there(store)) as opened:
+    with StateStore.that_is_there(store) as opened:
         cards = opened.cards(task=task, limit=most)
     if json:
         typer.echo(msgspec.json.encode(cards).decode())
@@ -50,7 +50,7 @@ def export(
     """Write a help state to one file."""
     from mle_ideator.rl.states import StateStore, export_state
 
-    with StateStore(_there(store)) as opened:
+    with StateStore.that_is_there(store) as opened:
         found = opened.find(state)
         export_state(opened, found, file)
     typer.echo(f"{found[:16]} in {file}")
@@ -79,18 +79,10 @@ def check(store: _Store) -> None:
     from mle_ideator.cli.text import printable
     from mle_ideator.rl.states import StateStore
 
-    with StateStore(_there(store)) as opened:
+    with StateStore.that_is_there(store) as opened:
         damages, count = opened.check(), opened.count()
     for damage in damages:
         typer.echo(printable(damage))
     typer.echo(f"{count} help states, {len(damages)} damages")
     if damages:
         raise typer.Exit(1)
-
-
-def _there(store: Path) -> Path:
-    from mle_ideator.errors import UsageError
-
-    if not store.is_file():
-        raise UsageError(f"there is no store of help states at {store}; make one with `collect`.")
-    return store

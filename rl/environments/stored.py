@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from mle_ideator.errors import UsageError
 from mle_ideator.ideators.prompted.messages import Form
 from mle_ideator.rl.environments.one_step import CONTEXT_TOKENS, OneStep
 from mle_ideator.rl.executor import ResultCache
@@ -33,11 +32,9 @@ async def stored_steps(
     no such store.
     """
     path = Path(path)
-    if not path.is_file():
-        raise UsageError(f"there is no store of help states at {path}; make one with `collect`.")
     files = files_of(path)
     cache = ResultCache(files.cache)
-    with StateStore(path) as store:
+    with StateStore.that_is_there(path) as store:
         async with LocalExecutor(workers, cache=cache) as executor:
             yield OneStep(
                 rollouts=StoredRollouts(

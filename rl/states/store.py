@@ -50,6 +50,15 @@ class StateStore:
         except OSError as error:
             raise UsageError(f"{path} can not be a store: {error}.") from error
 
+    @classmethod
+    def that_is_there(cls, path: Path) -> Self:
+        """Open one without making it. Raises `UsageError` if it is missing."""
+        if not path.is_file():
+            raise UsageError(
+                f"there is no store of help states at {path}; make one with `collect`."
+            )
+        return cls(path)
+
     def close(self) -> None:
         self._index.close()
 
