@@ -66,7 +66,9 @@ class Implementer(Protocol):
     """The acting agent. Raises `AgentError` if it is itself broken (a lost server, say).
 
     An agent that holds connections has `async def aclose(self)` besides; one that reads from the
-    terminal has `uses_terminal = True`; one that takes options names their type in `Options`.
+    terminal has `uses_terminal = True`; one that takes options names their type in `Options`. One
+    that does not heed every word of an idea has `def gist(self, idea) -> str` besides: ideas with
+    the same gist it carries out alike, so that one rollout tells of all of them.
     """
 
     async def act(self, situation: Situation) -> Decision: ...

@@ -14,11 +14,11 @@ from mle_ideator import __version__
 from mle_ideator.journal import FILE, read_journal
 from mle_ideator.results import record_of
 from mle_ideator.rl.executor import Done, NotFinal, Resources, Work
-from mle_ideator.rl.reward import REWARDS, IdeaOutcome
+from mle_ideator.rl.reward import IdeaOutcome
 from mle_ideator.rl.rollout import roll_out
 from mle_ideator.rl.states import packed_request, unpack_state
-from mle_ideator.rl.values import RolloutJob, RolloutResult
-from mle_ideator.types import SeekHelp, Value
+from mle_ideator.rl.values import RolloutJob, RolloutResult, result_of
+from mle_ideator.types import Idea, SeekHelp, Value
 
 FUNCTION = f"{__name__}:execute"
 _OF_WORK: dict[str, IdeaOutcome] = {"timeout": "timeout"}
@@ -63,12 +63,17 @@ def _reached(run: Path) -> bytes | None:
     return packed_request(run, asked[-1].number)
 
 
-def work_for(order: Order, packed: Path, limit_s: float, resources: Resources) -> Work:
-    """The state's id stands for its task, its implementer and all that was done before."""
+def work_for(
+    order: Order, idea: Idea | str | None, packed: Path, limit_s: float, resources: Resources
+) -> Work:
+    """The state's id stands for its task, its implementer and all that was done before; `idea` for
+    the proposal: it, or what the implementer goes by in it."""
+    job = msgspec.to_builtins(order.job) | {"proposal": msgspec.to_builtins(idea)}
+    key = msgspec.json.encode({"job": job, "here": order.here}, order="sorted")
     return Work(
         function=FUNCTION,
         argument=msgspec.json.encode(order),
-        key=f"{__version__} {msgspec.json.encode(order, order='sorted').decode()}",
+        key=f"{__version__} {key.decode()}",
         inputs=(str(packed),),
         limit_s=limit_s,
         resources=resources,
@@ -78,16 +83,11 @@ def work_for(order: Order, packed: Path, limit_s: float, resources: Resources) -
 def executed_by(done: Done, job: RolloutJob) -> Executed:
     """What came of it, also where nothing came back."""
     if done.status == "ok":
-        return msgspec.msgpack.decode(done.value, type=Executed)
+        executed = msgspec.msgpack.decode(done.value, type=Executed)
+        # It may have been found for another idea that is carried out alike.
+        result = msgspec.structs.replace(executed.result, idea=job.proposal.idea)
+        return msgspec.structs.replace(executed, result=result)
     outcome = _OF_WORK.get(done.status, "infra_error")
-    result = RolloutResult(
-        state=job.state,
-        idea=job.proposal.idea,
-        seed=job.seed,
-        outcome=outcome,
-        reward=REWARDS[outcome],
-        before=None,
-        seconds=done.seconds,
-        detail=f"{done.status}: {done.detail}",
-    )
+    detail = f"{done.status}: {done.detail}"
+    result = result_of(job, outcome, seconds=done.seconds, detail=detail)
     return Executed(result=result, reached=None)

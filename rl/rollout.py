@@ -23,13 +23,12 @@ from mle_ideator.limits import Limits
 from mle_ideator.results import record_of
 from mle_ideator.rl.attempt import OneAnswer, OneAttempt
 from mle_ideator.rl.reward import (
-    REWARDS,
     IdeaOutcome,
     best_score,
     idea_rewards,
     without_trying,
 )
-from mle_ideator.rl.values import RolloutJob, RolloutResult
+from mle_ideator.rl.values import RolloutJob, RolloutResult, result_of
 from mle_ideator.session import Past, run_session
 from mle_ideator.setups import Setup, implementer_of
 from mle_ideator.types import Execute, HelpRequest, Proposal, Step, Usage
@@ -56,8 +55,8 @@ async def roll_out(
     began = time.monotonic()
     events = read_journal(state)
     record = record_of(events)
-    if (outcome := _unreadable(job.proposal)) is not None:
-        return _result(job, outcome, before=best_score(record.solutions))
+    if (outcome := unreadable(job.proposal)) is not None:
+        return result_of(job, outcome, before=best_score(record.solutions))
     # What the session's models used is not the rollout's.
     past = dataclasses.replace(record.past, spent=Usage())
     folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +70,7 @@ async def roll_out(
     after = record_of(read_journal(folder))
     rewards = idea_rewards(after.steps, after.solutions, setup.task.min_delta)
     found = next(one for one in rewards if one.step == len(past.trajectory) + 1)
-    return _result(
+    return result_of(
         job,
         found.outcome,
         before=found.before,
@@ -82,21 +81,11 @@ async def roll_out(
     )
 
 
-def _unreadable(proposal: Proposal) -> IdeaOutcome | None:
+def unreadable(proposal: Proposal) -> IdeaOutcome | None:
+    """What an answer earns that is no well-formed idea, so that nothing is executed."""
     status = "malformed_idea" if proposal.malformed else "no_idea"
     outcome = without_trying(proposal.idea, status)
     return outcome if outcome == "invalid_format" else None
-
-
-def _result(job: RolloutJob, outcome: IdeaOutcome, **found: Any) -> RolloutResult:
-    return RolloutResult(
-        state=job.state,
-        idea=job.proposal.idea,
-        seed=job.seed,
-        outcome=outcome,
-        reward=REWARDS[outcome],
-        **found,
-    )
 
 
 def _why(steps: Sequence[Step]) -> str:

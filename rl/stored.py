@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from mle_ideator.protocols import Implementer
 from mle_ideator.rl.execution import Order, executed_by, work_for
 from mle_ideator.rl.executor import Executor, Resources
+from mle_ideator.rl.rollout import unreadable
 from mle_ideator.rl.states import StateStore, export_state
-from mle_ideator.rl.values import RolloutJob, RolloutResult, StateCard
-from mle_ideator.types import HelpState
+from mle_ideator.rl.values import RolloutJob, RolloutResult, StateCard, result_of
+from mle_ideator.setups import implementer_of
+from mle_ideator.types import HelpState, Idea
+
+Gist = Callable[[Idea], str]
 
 LIMIT_S = 1800.0
 """Of one rollout, after which it is killed. Its cells have limits of their own."""
@@ -33,11 +38,15 @@ class StoredRollouts:
     limit_s: float = LIMIT_S
     resources: Resources = field(default_factory=Resources)
     keep_reached: bool = True
+    _gists: dict[str, Gist | None] = field(default_factory=dict, init=False, repr=False)
+    _agents: dict[str, Implementer] = field(default_factory=dict, init=False, repr=False)
 
     async def run(self, job: RolloutJob) -> RolloutResult:
+        if (outcome := unreadable(job.proposal)) is not None:
+            return result_of(job, outcome, before=self.store.card(job.state).score)
         file = await asyncio.to_thread(self._pack, job.state)
-        order = Order(job=job, here=self.here)
-        done = await self.executor.submit(work_for(order, file, self.limit_s, self.resources))
+        order, idea = Order(job=job, here=self.here), await asyncio.to_thread(self._heeded, job)
+        done = await self.executor.submit(work_for(order, idea, file, self.limit_s, self.resources))
         executed = executed_by(done, job)
         if executed.reached is None or not self.keep_reached:
             return executed.result
@@ -49,6 +58,21 @@ class StoredRollouts:
 
     def cards(self) -> Sequence[StateCard]:
         return self.store.cards()
+
+    def _heeded(self, job: RolloutJob) -> Idea | str | None:
+        """What the state's implementer goes by in an answer."""
+        idea = job.proposal.idea
+        gist = None if idea is None else self._gist(job.state)
+        return gist(idea) if gist and idea else idea
+
+    def _gist(self, state: str) -> Gist | None:
+        """How the state's implementer tells ideas apart, if it says so."""
+        if state not in self._gists:
+            config = self.store.started(state).config
+            named = config["implementer"], config.get("implementer_options", {})
+            agent = self._agents.setdefault(repr(named), implementer_of(*named))
+            self._gists[state] = getattr(agent, "gist", None)
+        return self._gists[state]
 
     def _pack(self, state: str) -> Path:
         file = self.packed / f"{state}.state"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from mle_ideator.rl.reward import IdeaOutcome
+from mle_ideator.rl.reward import REWARDS, IdeaOutcome
 from mle_ideator.types import Idea, Proposal, Score, Value
 
 Kind = Literal["draft", "debug", "improve"]
@@ -52,7 +52,7 @@ class RolloutResult(Value, frozen=True, kw_only=True):
     outcome: IdeaOutcome
     reward: float | None
     """`None` where the runtime is why nothing was tried."""
-    before: Score | None
+    before: Score | None = None
     """The best score in the help state."""
     after: Score | None = None
     """Of the solution that the attempt made."""
@@ -64,3 +64,15 @@ class RolloutResult(Value, frozen=True, kw_only=True):
     seconds: float = 0.0
     detail: str = ""
     """Why nothing came of it, in words."""
+
+
+def result_of(job: RolloutJob, outcome: IdeaOutcome, **found: Any) -> RolloutResult:
+    """An outcome with its reward, and what else was found."""
+    return RolloutResult(
+        state=job.state,
+        idea=job.proposal.idea,
+        seed=job.seed,
+        outcome=outcome,
+        reward=REWARDS[outcome],
+        **found,
+    )

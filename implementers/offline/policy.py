@@ -19,7 +19,7 @@ from mle_ideator.implementers.offline.repertoire import (
     simpler,
 )
 from mle_ideator.implementers.offline.shape import Shape
-from mle_ideator.implementers.offline.understanding import understand
+from mle_ideator.implementers.offline.understanding import gist, understand
 from mle_ideator.implementers.offline.writing import solution_code
 from mle_ideator.recipes import Recipe
 from mle_ideator.types import Decision, Execute, Finish, Idea, SeekHelp, Situation
@@ -40,6 +40,9 @@ class OfflineImplementer:
 
     async def act(self, situation: Situation) -> Decision:
         return decide(History(situation))
+
+    def gist(self, idea: Idea) -> str:
+        return gist(idea)
 
 
 def decide(history: History) -> Decision:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mle_ideator.operations import mentions
+from mle_ideator.types import Idea
 
 _CLAUSE = re.compile(
     r"[.;:!?\n](?=\s|$)|\b(?:but|and then|then)\b|,\s*(?=(?:use|switch|try|add)\b)", re.IGNORECASE
@@ -31,6 +32,7 @@ _COUNT = rf"(\d+|{'|'.join(_NUMBER_WORDS)})"
 _SEEDS = re.compile(rf"\b{_COUNT}[- ](?:\w+ )?seeds?\b|\bseeds?\b\D{{0,8}}\b{_COUNT}\b", re.I)
 _FOLDS = re.compile(rf"\b{_COUNT}[- ]?folds?\b|\bfolds?\b\D{{0,8}}\b{_COUNT}\b", re.I)
 MOST_SEEDS, MOST_FOLDS = 6, 10
+_QUOTED = re.compile(r"`[^`]*`")
 MOST_TEXT = 5000
 """Characters of an idea that are read; no idea needs more."""
 
@@ -68,6 +70,16 @@ def understand(text: str, columns: Iterable[str] = ()) -> Understanding:
         _count(_SEEDS, text, MOST_SEEDS),
         _count(_FOLDS, text, MOST_FOLDS),
     )
+
+
+def gist(idea: Idea) -> str:
+    """All that decides what is made of an idea, whatever columns there are.
+
+    What stands in backticks is not read if it is the name of a column. Where that would make a
+    difference, every word counts.
+    """
+    read, unread = understand(idea.action), understand(_QUOTED.sub("``", idea.action))
+    return f"{idea.reverts_to} {read if read == unread else idea.action}"
 
 
 def _named(clause: str) -> list[tuple[str, bool]]:

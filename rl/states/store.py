@@ -10,7 +10,7 @@ from typing import Self
 import msgspec
 
 from mle_ideator.errors import RuntimeFailure, UsageError
-from mle_ideator.journal import Event
+from mle_ideator.journal import Event, Started
 from mle_ideator.replay import help_state_at
 from mle_ideator.rl.states.archives import opened_archive
 from mle_ideator.rl.states.cards import card_of
@@ -159,6 +159,13 @@ class StateStore:
     def events(self, identity: str) -> tuple[Event, ...]:
         """From the start of its session to its help request, without private scores."""
         return self.recorded(identity).events
+
+    def started(self, identity: str) -> Started:
+        """How its session began."""
+        first = self.events(identity)[0]
+        if not isinstance(first, Started):
+            raise UsageError(f"the help state {identity[:12]} does not begin with its session.")
+        return first
 
     def help_state(self, identity: str) -> HelpState:
         """What an ideator sees of it."""

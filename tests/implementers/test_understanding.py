@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mle_ideator.implementers.offline.understanding import Understanding, understand
+from mle_ideator.implementers.offline.understanding import Understanding, gist, understand
 from mle_ideator.operations import OPERATIONS, mentioned
+from mle_ideator.types import Idea
 
 
 def _paraphrases():
@@ -77,3 +78,20 @@ def test_a_very_long_text_is_read_at_once():
 def test_names_of_columns_are_no_wishes():
     text = "Add ratios. Columns: `lag_3`, `pca 1`, `stack`."
     assert understand(text, ["lag_3", "pca 1", "stack"]).add == ("ratios",)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("Use boosting. Columns: `age`.", "Please switch to gradient boosting", True),
+        ("Use boosting", "Use boosting, not a forest", False),
+        ("Add ratios", "Clip outliers", False),
+        ("Average 5 seeds", "Average 3 seeds", False),
+        ("Use boosting and ratios", "Use boosting and `ratios`", False),  # it may be a column
+        ("Use boosting on `drop` and ratios", "Use boosting and ratios", False),
+    ],
+)
+def test_ideas_with_the_same_gist_ask_for_the_same(one, other, alike):
+    ideas = [Idea("Refine: so.", one, "It helps."), Idea("Refine, as it is.", other, "Perhaps.")]
+    assert (gist(ideas[0]) == gist(ideas[1])) is alike
+    assert gist(ideas[0]) != gist(Idea("Revert to #2: so.", one, "It helps."))

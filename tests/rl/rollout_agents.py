@@ -34,3 +34,6 @@ class DoesAsTold:
         if asked[-1].idea is None:
             return Decision(Finish())
         return Decision(Execute("python", asked[-1].idea.action))
+
+    def gist(self, idea):
+        return idea.action

@@ -18,7 +18,7 @@ from mle_ideator.rl.files import files_of
 from mle_ideator.rl.states import StateStore
 from mle_ideator.rl.stored import StoredRollouts
 from mle_ideator.rl.values import RolloutJob, RolloutResult
-from mle_ideator.types import Idea, Proposal
+from mle_ideator.types import Idea, Proposal, Usage
 from tests.benchmarks.twice import write_task
 from tests.rl.rollout_agents import solves
 
@@ -121,6 +121,36 @@ async def test_what_was_executed_is_not_executed_again(states, tmp_path):
         child = store.card(again.child)
         assert (child.parent, child.depth, child.steps) == (state, 1, 3)
         assert child.score.value == pytest.approx(again.after.value)
+
+
+async def test_ideas_that_are_carried_out_alike_are_executed_once(states):
+    with StateStore(states) as store:
+        (state,) = (card.id for card in store.cards(limit=1))
+        idea = told(1.3).idea
+        other = msgspec.structs.replace(idea, rationale="Another reason.")
+        answers = [
+            Proposal(idea),
+            Proposal(other, usage=Usage(calls=1, output_tokens=70)),
+            Proposal(msgspec.structs.replace(idea, action=solves(1.4))),
+        ]
+        async with LocalExecutor(2) as executor:
+            rollouts = rollouts_of(store, executor, keep_reached=False)
+            jobs = [RolloutJob(state=state, proposal=answer) for answer in answers]
+            results = await asyncio.gather(*map(rollouts.run, jobs))
+            assert (executor.counters().merged, executor.counters().done) == (1, 2)
+    assert [result.idea for result in results] == [answer.idea for answer in answers]
+    assert results[0].after == results[1].after != results[2].after
+
+
+async def test_an_answer_that_can_not_be_read_is_not_executed(states):
+    with StateStore(states) as store:
+        (card,) = store.cards(limit=1)
+        async with LocalExecutor(1) as executor:
+            rollouts = rollouts_of(store, executor)
+            answer = Proposal(None, "it is empty", malformed=True)
+            result = await rollouts.run(RolloutJob(state=card.id, proposal=answer))
+            assert executor.counters().done == 0
+    assert (result.outcome, result.reward, result.before) == ("invalid_format", -1.0, card.score)
 
 
 async def test_a_rollout_that_hangs_is_killed_and_told(states):
