@@ -11,10 +11,7 @@ from random import Random
 from mle_ideator.errors import UsageError
 from mle_ideator.rl.evaluation import Evaluation, evaluate
 from mle_ideator.rl.evaluation.values import Try
-from mle_ideator.rl.executor import Executor, ResultCache
-from mle_ideator.rl.files import files_of
-from mle_ideator.rl.states import StateStore
-from mle_ideator.rl.stored import StoredRollouts
+from mle_ideator.rl.opening import opened_rollouts
 from mle_ideator.rl.values import StateCard
 from mle_ideator.setups import ideator_of
 from mle_ideator.types import Value
@@ -46,17 +43,19 @@ async def paired(wanted: Wanted, told: Told) -> Evaluation:
     """Compare them; `told` hears of each try. Raises `UsageError` if the call is wrong."""
     if len(set(wanted.ideators)) < len(wanted.ideators):
         raise UsageError("an ideator is named twice; each is asked once for each state.")
-    files = files_of(wanted.states)
     async with AsyncExitStack() as stack:
-        store = stack.enter_context(StateStore.that_is_there(wanted.states))
-        chosen = _chosen(store.cards(), wanted)
+        opening = opened_rollouts(
+            wanted.states,
+            engine=wanted.engine,
+            workers=wanted.workers,
+            address=wanted.address,
+            sandbox=wanted.sandbox,
+        )
+        rollouts = await stack.enter_async_context(opening)
+        chosen = _chosen(rollouts.cards(), wanted)
         contenders = {name: ideator_of(name, {}) for name in wanted.ideators}
         for agent in contenders.values():
             stack.push_async_callback(release, agent)
-        executor = await stack.enter_async_context(_executor(wanted, ResultCache(files.cache)))
-        rollouts = StoredRollouts(
-            store, executor, files.packed, here=_here(wanted), keep_reached=False
-        )
         done, planned = 0, len(chosen) * len(contenders) * wanted.ideas
 
         def heard(one: Try) -> None:
@@ -86,20 +85,3 @@ def _chosen(cards: Sequence[StateCard], wanted: Wanted) -> Sequence[StateCard]:
     if wanted.limit is None or wanted.limit >= len(cards):
         return cards
     return Random(wanted.seed).sample(list(cards), wanted.limit)
-
-
-def _here(wanted: Wanted) -> dict[str, object]:
-    """A worker has a core; more threads would wait for each other."""
-    return {"threads": 1, **({"sandbox": wanted.sandbox} if wanted.sandbox else {})}
-
-
-def _executor(wanted: Wanted, cache: ResultCache) -> Executor:
-    if wanted.engine == "local":
-        from mle_ideator.rl.executor.local import LocalExecutor
-
-        return LocalExecutor(wanted.workers, cache=cache)
-    if wanted.engine == "ray":
-        from mle_ideator.rl.executor.cluster import RayExecutor
-
-        return RayExecutor(wanted.address, cache=cache)
-    raise UsageError(f"unknown engine {wanted.engine!r}; known: local, ray.")

@@ -27,6 +27,10 @@ class Rollouts(Protocol):
         """What an ideator sees of a help state. Raises `UsageError` for one that is not there."""
         ...
 
+    def card(self, id: str) -> StateCard:
+        """Raises `UsageError` for a help state that is not there."""
+        ...
+
     def cards(self) -> Sequence[StateCard]:
         """Of all help states, in an order that stays."""
         ...

@@ -56,8 +56,17 @@ class StoredRollouts:
     def help_state(self, id: str) -> HelpState:
         return self.store.help_state(id)
 
+    def card(self, id: str) -> StateCard:
+        return self.store.card(id)
+
     def cards(self) -> Sequence[StateCard]:
         return self.store.cards()
+
+    def counts(self) -> dict[str, float]:
+        """So far: what was executed, and what was answered without."""
+        now = self.executor.counters()
+        executed = now.done + sum(now.failed.values())
+        return {"executions": executed, "cache_hits": now.cache_hits + now.merged}
 
     def _heeded(self, job: RolloutJob) -> Idea | str | None:
         """What the state's implementer goes by in an answer."""

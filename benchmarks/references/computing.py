@@ -109,7 +109,7 @@ def compute(folder: Path, only: Collection[str] = ()) -> Iterator[Scored]:
 def scores_of(references: Iterable[Reference], given: Given, grader: Grader) -> Iterator[Scored]:
     """Run references and grade them. Raises `TaskError` where a submission is refused."""
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     for reference in references:
         start = time.process_time()

@@ -1,4 +1,5 @@
-"""One of several ideas: by vote of the model that wrote them, or by the offline ranking."""
+"""One of several ideas: by vote of the model that wrote them, by the offline ranking, or by what
+another ideator thinks of them."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Protocol, runtime_checkable
 
-from mle_ideator.errors import AgentError
+from mle_ideator.errors import AgentError, UsageError
 from mle_ideator.ideators.offline.ranking import LEAST_GAIN, rank
 from mle_ideator.ideators.prompted.drafting import asked
 from mle_ideator.ideators.prompted.purse import Purse
@@ -15,6 +17,7 @@ from mle_ideator.messages import CallOptions, Message
 from mle_ideator.operations import mentioned
 from mle_ideator.prompts import render
 from mle_ideator.protocols import ChatModel
+from mle_ideator.registry import create
 from mle_ideator.types import HelpState, Idea
 
 CHOICE_STOP = "</choice>"
@@ -107,3 +110,34 @@ def ranked(state: HelpState, ideas: Sequence[Idea]) -> Idea:
         return sum(known) / len(known) if known else LEAST_GAIN
 
     return max(ideas, key=promise)
+
+
+# ------------------------------------------------------------------------------ by another
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """An ideator that can say what it thinks of ideas, its own or others'."""
+
+    def score(self, state: HelpState, ideas: Sequence[Idea]) -> Sequence[float]:
+        """A number for each idea, the more the better."""
+        ...
+
+
+def scorer_of(spec: str) -> Scorer:
+    """The ideator that a spec names, as one that scores. Raises `UsageError`."""
+    try:
+        found = create("ideators", spec)
+    except UsageError as error:
+        raise UsageError(
+            f"choose must be vote, ranker or an ideator that scores, as proxy:FILE; {error}"
+        ) from error
+    if not isinstance(found, Scorer):
+        raise UsageError(f"choose: {spec!r} has no method score; vote and ranker need none.")
+    return found
+
+
+def best_scored(scorer: Scorer, state: HelpState, ideas: Sequence[Idea]) -> Idea:
+    """The idea with the best score, the earlier one of those with as much."""
+    scores = scorer.score(state, ideas)
+    return max(zip(scores, ideas, strict=True), key=lambda scored: scored[0])[1]

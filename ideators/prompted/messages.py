@@ -12,6 +12,7 @@ from mle_ideator.actions import fence_around
 from mle_ideator.context import LEAST_BUDGET, account, size
 from mle_ideator.context.cutting import cut
 from mle_ideator.errors import AgentError
+from mle_ideator.ideators.prompted.compact import LEAST_COMPACT, compact
 from mle_ideator.messages import Message
 from mle_ideator.prompts import render
 from mle_ideator.solutions import MOST_COMPARED, way_back
@@ -42,10 +43,11 @@ def messages_of(
     """The request for one idea, in at most `budget` tokens as estimated; is it sent `again`?
 
     The task and solution.py are whole unless one takes over a quarter of the room; the trajectory
-    gets what is left. Raises `AgentError` if the budget is too small for any of it.
+    gets what is left. Below `LEAST_BUDGET` the state is told in few words instead. Raises
+    `AgentError` if the budget is too small even for that.
     """
     if budget < LEAST_BUDGET:
-        raise AgentError(f"{budget} tokens of context are too few to ask for an idea.")
+        return _compact(state, budget, form, again=again)
     system = Message("system", render("ideator/system", form=form, example=EXAMPLE), stable=True)
     room = budget - size([system])
     task = Message("user", _task(state.situation, room), stable=True)
@@ -54,6 +56,14 @@ def messages_of(
     steps = state.situation.trajectory
     told = account(steps, budget - size([system, task, frame, now]))
     return system, task, Message("user", render("ideator/story", account=told)), now
+
+
+def _compact(state: HelpState, budget: int, form: Form, *, again: bool) -> tuple[Message, Message]:
+    if budget < LEAST_COMPACT:
+        raise AgentError(f"{budget} tokens of context are too few to ask for an idea.")
+    system = Message("system", render("ideator/compact_system", form=form), stable=True)
+    room = budget - size([system, Message("user", "")])
+    return system, Message("user", compact(state, room), stable=again)
 
 
 class Asked:

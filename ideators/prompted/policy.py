@@ -11,7 +11,16 @@ from msgspec import Meta
 
 from mle_ideator.errors import AgentError, ContextOverflow, OutOfBudget
 from mle_ideator.idea_form import STOP, idea_schema
-from mle_ideator.ideators.prompted.choosing import CHOICE_STOP, merged, ranked, voted
+from mle_ideator.ideators.prompted.choosing import (
+    CHOICE_STOP,
+    Scorer,
+    best_scored,
+    merged,
+    ranked,
+    scorer_of,
+    voted,
+)
+from mle_ideator.ideators.prompted.compact import LEAST_COMPACT
 from mle_ideator.ideators.prompted.drafting import Draft, drafted
 from mle_ideator.ideators.prompted.messages import Asked, Form
 from mle_ideator.ideators.prompted.purse import Purse
@@ -34,8 +43,9 @@ class PromptedOptions(Value, frozen=True, kw_only=True):
 
     ideas: Annotated[int, Meta(ge=1, le=32)] = 1
     """Candidates that the idea is chosen from."""
-    choose: Literal["vote", "ranker"] = "vote"
-    """By votes of the model, or by the expected gains of the offline ideator (no model call)."""
+    choose: str = "vote"
+    """By votes of the model (`vote`), by the expected gains of the offline ideator (`ranker`), or
+    by an ideator that scores ideas (`proxy:FILE`); only votes take model calls."""
     ballots: Annotated[int, Meta(ge=1, le=32)] = 3
     """Votes that are cast."""
     temperature: Annotated[float, Meta(ge=0)] | None = None
@@ -44,8 +54,9 @@ class PromptedOptions(Value, frozen=True, kw_only=True):
     """How much the model may reason; `None` leaves it to the model."""
     max_output_tokens: Annotated[int, Meta(ge=64)] = 8192
     """Of one answer, reasoning included; never more than a quarter of the model's context."""
-    context_tokens: Annotated[int, Meta(ge=2048)] = 60_000
-    """Most tokens of one request, as far as the model can read as many."""
+    context_tokens: Annotated[int, Meta(ge=LEAST_COMPACT)] = 60_000
+    """Most tokens of one request, as far as the model can read as many; below 2048 the help state
+    is told in few words."""
     form: Form = "tags"
     """`json` sends a JSON schema too: servers with grammars then always answer in form."""
 
@@ -57,10 +68,13 @@ class PromptedIdeator:
     """
 
     Options = PromptedOptions
+    _scorer: Scorer | None = None
 
     def __init__(self, model_spec: str, options: PromptedOptions | None = None) -> None:
         self.model: ChatModel = create("chat_models", model_spec)
         self.options = options or PromptedOptions()
+        if self.options.choose not in ("vote", "ranker"):
+            self._scorer = scorer_of(self.options.choose)
         self._share = 1.0
 
     async def propose(self, state: HelpState) -> Proposal:
@@ -75,6 +89,8 @@ class PromptedIdeator:
 
     async def aclose(self) -> None:
         await release(self.model)
+        if self._scorer:
+            await release(self._scorer)
 
     # -------------------------------------------------------------------------------- drafts
 
@@ -124,6 +140,8 @@ class PromptedIdeator:
     async def _chosen(self, ideas: Sequence[Idea], asked: Asked, purse: Purse) -> Idea:
         if self.options.choose == "ranker":
             return await asyncio.to_thread(ranked, asked.state, ideas)
+        if self._scorer:
+            return await asyncio.to_thread(best_scored, self._scorer, asked.state, ideas)
         messages = await asked.messages(self._budget(self._share))
         call = self._call(self._share, asked.state.situation.seed)
         options = msgspec.structs.replace(call, stop=(CHOICE_STOP,), json_schema=None)

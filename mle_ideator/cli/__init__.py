@@ -27,10 +27,12 @@ from mle_ideator.cli.resume import resume
 from mle_ideator.cli.rollout import rollout
 from mle_ideator.cli.run import run
 from mle_ideator.cli.serve import serve
+from mle_ideator.cli.sft import sft
 from mle_ideator.cli.show import show
 from mle_ideator.cli.states import states
 from mle_ideator.cli.task import task
 from mle_ideator.cli.tasks import tasks
+from mle_ideator.cli.train import train
 from mle_ideator.errors import MleIdeatorError, UsageError
 from mle_ideator.plain_text import printable
 
@@ -44,7 +46,7 @@ app = typer.Typer(
 )
 for command in (
     *(run, resume, tasks, show, reproduce, doctor, ideate, serve, mcp),
-    *(collect, rollout, evaluate),
+    *(collect, rollout, evaluate, sft, train),
 ):
     app.command()(command)
 app.add_typer(bench, name="bench")

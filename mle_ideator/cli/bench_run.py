@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from mle_ideator.benchmarks.runner.bench import run_bench
 from mle_ideator.benchmarks.runner.folders import LOGS
@@ -72,9 +72,14 @@ def engine_for(
 
 
 def launch(
-    out: Path, asked: Asked, engine_for: Callable[[Plan], Engine], patience: Patience
+    out: Path,
+    asked: Asked,
+    engine_for: Callable[[Plan], Engine],
+    patience: Patience,
+    stream: TextIO | None = None,
 ) -> int:
-    """Run the matrix; the exit code: 0 if every run has come to its end, 1 if some failed."""
+    """Run the matrix, told on `stream` (stdout); the exit code: 0 if every run has come to its end,
+    1 if some failed."""
     engines: list[Engine] = []
 
     def engine(plan: Plan) -> Engine:
@@ -85,7 +90,7 @@ def launch(
         for made in engines:
             made.kill()
 
-    with matrix_console(sys.stdout) as console:
+    with matrix_console(stream or sys.stdout) as console:
         work = run_bench(out.resolve(), asked, engine, console.take, patience)
         try:
             progress = asyncio.run(_interruptible(work, console.say, kill))

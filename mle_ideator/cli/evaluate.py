@@ -1,19 +1,33 @@
-"""`mle-ideator evaluate`: several ideators on the same help states, one step each."""
+"""`mle-ideator evaluate`: ideators compared, on the same help states or in whole sessions."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from mle_ideator.cli.matrix_options import AGAIN, Tasks
 
 if TYPE_CHECKING:
     from mle_ideator.rl.evaluation.values import Try
 
 
 def evaluate(
-    states: Annotated[Path, typer.Option(help="Store of help states.")],
-    ideator: Annotated[list[str], typer.Option(help="Who is asked; may be given several times.")],
+    ideator: Annotated[list[str], typer.Option(help=f"Who is asked; {AGAIN}.")],
+    states: Annotated[
+        Path | None, typer.Option(help="Store of help states: one idea is executed from each.")
+    ] = None,
+    suite: Annotated[
+        str | None, typer.Option(help="Or whole sessions on a set of tasks, as `bench run`.")
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Part of the suite: train or test.")] = None,
+    task: Tasks = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Of whole sessions: how many.  [default: 3]")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Most actions of a whole session.")] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="So many states, drawn by the seed; else all.")
     ] = None,
@@ -33,8 +47,21 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="Folder for results, and to go on from.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """Ask ideators about the same help states, execute each idea once, and compare."""
+    """Compare ideators: one idea each from the same help states (--states), or whole sessions
+    (--suite, --task)."""
     import asyncio
+
+    from mle_ideator.errors import UsageError
+
+    whole = bool(suite or task)
+    if whole == bool(states):
+        raise UsageError("say --states STORE, or --suite NAME (or --task) for whole sessions.")
+    if states is None:
+        if out is None:
+            raise UsageError("whole sessions take a while: say --out, a folder to go on from.")
+        named = f"{suite}:{split}" if suite and split else suite
+        _sessions(named, task, ideator, seeds, steps, workers, sandbox, out, as_json=json)
+        return
 
     from mle_ideator.cli.launch import interruptible
     from mle_ideator.cli.report_view import report_console, show_tables
@@ -64,6 +91,41 @@ def evaluate(
         typer.echo(findings_json(findings).decode(), nl=False)
     else:
         show_tables(tables_of(findings), report_console())
+
+
+def _sessions(
+    suite: str | None,
+    tasks: list[str] | None,
+    ideators: list[str],
+    seeds: int | None,
+    steps: int | None,
+    workers: int | None,
+    sandbox: str | None,
+    out: Path,
+    *,
+    as_json: bool,
+) -> None:
+    """`bench run`, then `bench report`."""
+    from mle_ideator.benchmarks.runner.matrix import Patience
+    from mle_ideator.benchmarks.runner.plan import Asked
+    from mle_ideator.cli import bench_run
+    from mle_ideator.cli.bench import report
+
+    asked = Asked(
+        suite=suite or "own",
+        tasks=bench_run.tasks_of(suite, None, tasks),
+        ideators=tuple(ideators),
+        implementers=None,
+        seeds=bench_run.seeds_of(seeds, None),
+        config=bench_run.config_of(None, None, sandbox, steps, None),
+    )
+    engine_for = bench_run.engine_for("local", None, workers, out)
+    code = bench_run.launch(
+        out, asked, engine_for, Patience(), sys.stderr if as_json else sys.stdout
+    )
+    if code:
+        raise typer.Exit(code)
+    report(out, json=as_json)
 
 
 def _told(done: int, planned: int, one: Try) -> None:

@@ -43,9 +43,13 @@ class OneStep:
         """Ids of all help states that were there when this was first asked."""
         return [card.id for card in self.rollouts.cards()]
 
-    def prompt(self, state: str) -> tuple[Message, ...]:
-        """What a served model would read: a system message, then those of the user."""
-        return messages_of(self.rollouts.help_state(state), self.context_tokens, self.form)
+    def prompt(self, state: str, share: float = 1.0) -> tuple[Message, ...]:
+        """What a served model would read: a system message, then those of the user.
+
+        With only a `share` of the tokens that it may have, where it turned out too long.
+        """
+        budget = int(self.context_tokens * share)
+        return messages_of(self.rollouts.help_state(state), budget, self.form)
 
     async def judged(self, state: str, answer: str, *, cut: bool = False) -> RolloutResult:
         """What came of a model's raw answer; `cut` says that it reached a limit of tokens.

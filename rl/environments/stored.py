@@ -8,11 +8,7 @@ from pathlib import Path
 
 from mle_ideator.ideators.prompted.messages import Form
 from mle_ideator.rl.environments.one_step import CONTEXT_TOKENS, OneStep
-from mle_ideator.rl.executor import ResultCache
-from mle_ideator.rl.executor.local import LocalExecutor
-from mle_ideator.rl.files import files_of
-from mle_ideator.rl.states import StateStore
-from mle_ideator.rl.stored import StoredRollouts
+from mle_ideator.rl.opening import opened_rollouts
 
 
 @asynccontextmanager
@@ -31,17 +27,11 @@ async def stored_steps(
     With `keep_reached`, what rollouts reach is added to the store. Raises `UsageError` if there is
     no such store.
     """
-    path = Path(path)
-    files = files_of(path)
-    cache = ResultCache(files.cache)
-    with StateStore.that_is_there(path) as store:
-        async with LocalExecutor(workers, cache=cache) as executor:
-            yield OneStep(
-                rollouts=StoredRollouts(
-                    store, executor, files.packed, here={"threads": 1}, keep_reached=keep_reached
-                ),
-                context_tokens=context_tokens,
-                form=form,
-                seed=seed,
-                attempts=attempts,
-            )
+    async with opened_rollouts(Path(path), workers=workers, keep_reached=keep_reached) as rollouts:
+        yield OneStep(
+            rollouts=rollouts,
+            context_tokens=context_tokens,
+            form=form,
+            seed=seed,
+            attempts=attempts,
+        )

@@ -159,7 +159,7 @@ def test_no_request_passes_its_budget(story, task, budget):
 
 def test_a_budget_too_small_for_anything_is_an_error(told):
     with pytest.raises(AgentError, match="too few"):
-        messages_of(told.state(), 1000)
+        messages_of(told.state(), 100)
 
 
 async def test_the_call_is_made_as_the_options_say(told):

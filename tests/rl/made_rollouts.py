@@ -105,6 +105,9 @@ class MadeRollouts:
             raise UsageError(f"there is no help state {id}.")
         return help_state(self._cards[id].task)
 
+    def card(self, id: str) -> StateCard:
+        return self._cards[id]
+
     def cards(self) -> Sequence[StateCard]:
         return list(self._cards.values())
 
