@@ -213,6 +213,31 @@ def test_ideators_are_compared_on_the_same_states(states, capsys, tmp_path):
     assert (tmp_path / "out" / "pairs.csv").exists()
 
 
+def test_ideators_are_compared_in_whole_sessions(capsys, tmp_path):
+    task = write_task(tmp_path / "twice")
+    call = ("evaluate", "--task", task, "--ideator", "null", "--ideator", "vague", "--seeds", 1)
+    call = (*call, "--steps", 3, "--sandbox", "local", "--out", tmp_path / "out")
+    code, out = called(capsys, *call, "--json")
+    assert code == 0
+    told = json.loads(out)
+    assert {run["cell"]["ideator"] for run in told["runs"]} == {"null", "vague"}
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (("--ideator", "null"), "say --states STORE, or --suite NAME"),
+        (("--ideator", "null", "--states", "s.db", "--task", "ames"), "say --states STORE, or"),
+        (("--ideator", "null", "--task", "ames"), "say --out"),
+    ],
+)
+def test_one_kind_of_evaluation_is_asked_for(call, what, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluate", *call])
+    assert ended.value.code == 2
+    assert what in capsys.readouterr().err
+
+
 def test_a_state_is_mailed(states, capsys, tmp_path):
     with StateStore(states) as store:
         state = store.cards(limit=1)[0].id

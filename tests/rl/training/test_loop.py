@@ -9,7 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from mle_ideator.errors import RuntimeFailure  # noqa: E402
+from mle_ideator.errors import RuntimeFailure, UsageError  # noqa: E402
+from mle_ideator.messages import Message  # noqa: E402
 from mle_ideator.rl.training.loop import Loop  # noqa: E402
 from mle_ideator.rl.training.policy import Policy  # noqa: E402
 from tests.rl.training.letters import Letters, config, tiny  # noqa: E402
@@ -120,6 +121,31 @@ def test_what_the_runtime_lost_teaches_nothing_and_blocks_nothing(model):
     assert max(masked) > 0
     assert all(rate < 1 for rate in masked)
     assert "the sandbox is gone" in said[0]
+
+
+class Unreadable(Letters):
+    """One help state can not be read, and the prompts of another are long at first."""
+
+    def prompt(self, state, share=1.0):
+        first, second = (card.id for card in self.rollouts.cards()[:2])
+        if state == first:
+            raise UsageError("its journal is damaged.")
+        return (Message("user", "word " * int((40 if state == second else 2) * share)),)
+
+
+def test_a_state_that_can_not_be_read_is_left_out_and_a_long_prompt_made_shorter(model):
+    settings = config(objective__states_per_step=6)
+    ground, said = Unreadable(), []
+    first, second = (card.id for card in ground.rollouts.cards()[:2])
+    with ground.ground(settings) as opened:
+        loop = begun(model, opened, settings)
+        opened._fits, opened._told = loop.policy.fits, said.append
+        drawn = [prompt for _ in range(4) for prompt in opened.draw(6)]
+    assert first not in {prompt.state for prompt in drawn}
+    assert "its journal is damaged" in said[0]
+    long = next(prompt for prompt in drawn if prompt.state == second)
+    assert 4 < len(long.messages[0].text.split()) < 40
+    assert len(drawn) == 24
 
 
 class AllBroken(Letters):
