@@ -49,8 +49,6 @@ def evaluate(
 ) -> None:
     """Compare ideators: one idea each from the same help states (--states), or whole sessions
     (--suite, --task)."""
-    import asyncio
-
     from mle_ideator.errors import UsageError
 
     whole = bool(suite or task)
@@ -63,7 +61,7 @@ def evaluate(
         _sessions(named, task, ideator, seeds, steps, workers, sandbox, out, as_json=json)
         return
 
-    from mle_ideator.cli.launch import interruptible
+    from mle_ideator.cli.launch import run_or_interrupt
     from mle_ideator.cli.report_view import report_console, show_tables
     from mle_ideator.rl.evaluation import findings_of
     from mle_ideator.rl.evaluation.files import findings_json, write_files
@@ -83,7 +81,7 @@ def evaluate(
         sandbox=sandbox,
         out=out,
     )
-    evaluation = asyncio.run(interruptible(paired(wanted, _told)))
+    evaluation = run_or_interrupt(paired(wanted, _told))
     findings = findings_of(evaluation)
     if out:
         write_files(evaluation, findings, out)

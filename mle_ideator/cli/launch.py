@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from typer.exceptions import Abort
 
 from mle_ideator.benchmarks.running import (
     lacks_results,
@@ -98,6 +99,14 @@ def _run(session: Coroutine[Any, Any, None]) -> Exception | None:
     except Exception as error:
         return error
     return None
+
+
+def run_or_interrupt(work: Coroutine[Any, Any, T]) -> T:
+    """Its result. Raises `Abort` if it was ended by a signal."""
+    try:
+        return asyncio.run(interruptible(work))
+    except asyncio.CancelledError:
+        raise Abort from None
 
 
 async def interruptible(work: Coroutine[Any, Any, T]) -> T:

@@ -23,16 +23,14 @@ def rollout(
     json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Ask an ideator about a help state, and execute its idea once from there."""
-    import asyncio
-
     import msgspec
 
-    from mle_ideator.cli.launch import interruptible
+    from mle_ideator.cli.launch import run_or_interrupt
     from mle_ideator.rl.single import single_rollout
 
     here = {} if sandbox is None else {"sandbox": sandbox}
     work = single_rollout(states, state, ideator, seed=seed, attempts=attempts, here=here)
-    shown = asyncio.run(interruptible(work))
+    shown = run_or_interrupt(work)
     if json:
         typer.echo(msgspec.json.encode(shown.result).decode())
     else:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -220,7 +223,7 @@ def test_ideators_are_compared_in_whole_sessions(capsys, tmp_path):
     code, out = called(capsys, *call, "--json")
     assert code == 0
     told = json.loads(out)
-    assert {run["cell"]["ideator"] for run in told["runs"]} == {"null", "vague"}
+    assert {run["contender"] for run in told["runs"]} == {"null", "vague"}
 
 
 @pytest.mark.parametrize(
@@ -236,6 +239,27 @@ def test_one_kind_of_evaluation_is_asked_for(call, what, capsys):
         main(["evaluate", *call])
     assert ended.value.code == 2
     assert what in capsys.readouterr().err
+
+
+def test_an_evaluation_that_is_ended_says_so_in_one_line_and_goes_on(states, tmp_path):
+    ideas = tmp_path / "ideas.yaml"
+    idea = {"analysis": "Refine: wait.", "action": "import time; time.sleep(60)", "rationale": "-x"}
+    ideas.write_text(json.dumps([idea]))
+    call = [sys.executable, "-m", "mle_ideator", "evaluate", "--states", str(states)]
+    call += ["--ideator", "null", "--ideator", f"fixed:{ideas}", "--out", str(tmp_path / "out")]
+    with subprocess.Popen(call, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        log = tmp_path / "out" / "tries.jsonl"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and (
+            not log.exists() or log.read_bytes().count(b"\n") < 2
+        ):
+            time.sleep(0.1)
+        process.terminate()
+        said = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "mle-ideator: interrupted."
+    assert "Traceback" not in said
+    assert log.read_bytes().count(b"\n") == 2  # the heading, and what `null` brought
 
 
 def test_a_state_is_mailed(states, capsys, tmp_path):
