@@ -13,8 +13,10 @@ from mle_ideator.idea_form import well_formed
 from mle_ideator.protocols import Ideator
 from mle_ideator.recipes import Column
 from mle_ideator.registry import create, registered
+from mle_ideator.rl.training.proxy import Proxy
 from mle_ideator.types import HelpState, Idea, Proposal
 from tests.ideators.serving.conftest import Server
+from tests.rl.training.made_world import world
 
 FOREIGN = """import pandas as pd
 from sklearn.ensemble import RandomForestRegressor
@@ -32,6 +34,14 @@ def server(tmp_path_factory):
     server = Server(tmp_path_factory.mktemp("server"), "--ideator", "offline")
     yield server
     server.close()
+
+
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory) -> Path:
+    """A predictor of rewards, fitted and saved."""
+    file = tmp_path_factory.mktemp("proxy") / "proxy.npz"
+    Proxy.fit(world(180, tasks=3)).save(file)
+    return file
 
 
 @pytest.fixture
@@ -57,6 +67,8 @@ async def ideator(request, tmp_path: Path):
             spec = f"scripted:{tmp_path / 'replies.json'}"
         case "human":
             request.getfixturevalue("typist")
+        case "proxy":
+            spec = f"proxy:{request.getfixturevalue('proxy')}"
         case "http":
             spec = request.getfixturevalue("server").url
     found = create("ideators", spec)

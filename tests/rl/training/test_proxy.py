@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import pytest
@@ -27,20 +26,7 @@ from mle_ideator.rl.training.proxy.model import Fit
 from mle_ideator.rl.training.proxy.quality import auc, calibration_error, threshold_at
 from mle_ideator.rl.training.proxy.trees import Trees, fitted
 from tests.rl.made_rollouts import MadeRollouts, answer, cards, help_state, idea
-
-GOOD = ("model_boosting", "ratios", "target_log", "interactions")
-POOR = ("pca", "clip_outliers", "bag_seeds", "calibrate")
-
-
-def world(number: int, tasks: int = 4, seed: int = 0) -> list[Example]:
-    """Good operations improve in 7 of 10 cases, poor ones in 1 of 50."""
-    random, examples = Random(seed), []
-    for i in range(number):
-        name = random.choice(GOOD + POOR)
-        improved = random.random() < (0.7 if name in GOOD else 0.02)
-        state = help_state(f"task {i % tasks}")
-        examples.append(Example(state, idea(OPERATIONS[name].action), improved, seconds=10.0))
-    return examples
+from tests.rl.training.made_world import GOOD, POOR, world
 
 
 @pytest.fixture(scope="module")
