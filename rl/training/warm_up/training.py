@@ -31,6 +31,7 @@ class Learnt(NamedTuple):
     """Of each update, nats per token of the answers."""
     held_out_before: float | None
     held_out: float | None
+    """Of the weights that were kept."""
 
 
 class Passed(NamedTuple):
@@ -66,7 +67,8 @@ def learn(
     config: WarmUpConfig,
     told: Callable[[Passed], None],
 ) -> Learnt:
-    """AdamW on the loss of the answers' tokens alone. The same seed makes the same weights.
+    """AdamW on the loss of the answers' tokens alone. The same seed makes the same weights: those
+    of the epoch after which the held-out loss was lowest, as few ideas are soon learnt by heart.
 
     Raises `UsageError` if the loss is no number any more.
     """
@@ -75,6 +77,7 @@ def learn(
     updates = config.epochs * an_epoch
     optimiser, schedule = _optimiser(weights, config, updates)
     before = after = mean_loss(model, held_out, config.batch)
+    best, kept = math.inf, list[torch.Tensor]()
     losses: list[float] = []
     with _drawing(config.seed):  # of dropout, where a model has it
         for batch in _batches(examples, config):
@@ -92,8 +95,13 @@ def learn(
             if len(losses) % an_epoch == 0:
                 after = mean_loss(model, held_out, config.batch)
                 values |= {} if after is None else {"held_out_loss": after}
+                if after is not None and after < best:
+                    best, kept = after, [weight.detach().clone() for weight in weights]
             told(Passed(len(losses), updates, values))
-    return Learnt(losses, before, after)
+    with torch.no_grad():
+        for weight, value in zip(weights, kept, strict=False):  # none without held-out ideas
+            weight.copy_(value)
+    return Learnt(losses, before, best if kept else after)
 
 
 @torch.no_grad()
