@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from mle_ideator.protocols import Implementer
 from mle_ideator.rl.execution import Order, executed_by, work_for
 from mle_ideator.rl.executor import Executor, Resources
+from mle_ideator.rl.gists import gists_of
 from mle_ideator.rl.rollout import unreadable
 from mle_ideator.rl.states import StateStore, export_state
 from mle_ideator.rl.values import RolloutJob, RolloutResult, StateCard, result_of
-from mle_ideator.setups import implementer_of
 from mle_ideator.types import HelpState, Idea
-
-Gist = Callable[[Idea], str]
 
 LIMIT_S = 1800.0
 """Of one rollout, after which it is killed. Its cells have limits of their own."""
@@ -38,8 +35,9 @@ class StoredRollouts:
     limit_s: float = LIMIT_S
     resources: Resources = field(default_factory=Resources)
     keep_reached: bool = True
-    _gists: dict[str, Gist | None] = field(default_factory=dict, init=False, repr=False)
-    _agents: dict[str, Implementer] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._gist = gists_of(self.store)
 
     async def run(self, job: RolloutJob) -> RolloutResult:
         if (outcome := unreadable(job.proposal)) is not None:
@@ -73,15 +71,6 @@ class StoredRollouts:
         idea = job.proposal.idea
         gist = None if idea is None else self._gist(job.state)
         return gist(idea) if gist and idea else idea
-
-    def _gist(self, state: str) -> Gist | None:
-        """How the state's implementer tells ideas apart, if it says so."""
-        if state not in self._gists:
-            config = self.store.started(state).config
-            named = config["implementer"], config.get("implementer_options", {})
-            agent = self._agents.setdefault(repr(named), implementer_of(*named))
-            self._gists[state] = getattr(agent, "gist", None)
-        return self._gists[state]
 
     def _pack(self, state: str) -> Path:
         file = self.packed / f"{state}.state"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Collection
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -134,6 +135,14 @@ class StateStore:
         """In the order of adding; `after` is the id of the one to go on after."""
         number = 0 if after is None else self._index.number(self.card(after).id) or 0
         return self._index.cards(task, kind, limit, number)
+
+    def chosen(self, tasks: Collection[str], *, reached: bool) -> list[StateCard]:
+        """Those of these tasks (none: of all), with or without those that rollouts reached."""
+        return [
+            card
+            for card in self.cards()
+            if (not tasks or card.task in tasks) and (reached or card.parent is None)
+        ]
 
     def count(self) -> int:
         return self._index.count()

@@ -7,7 +7,8 @@ loop, policy  a small trainer of our own, to be read in one sitting (torch)
 trl           the same on TRL's GRPOTrainer, for GPUs and clusters
 running       from a config to a trained model; beginning: help states, model, warm-up; episodes:
               what is drawn from; small: a run of the loop; watching: who is told of its steps
-checkpoints   whole or not at all; prompting, room: what a model reads and writes, as it is served
+checkpoints   whole or not at all; adapters: of low rank
+prompting     what a model reads, as it is served; answers: what it wrote; room: how much of each
 warm_up       supervised fine-tuning on ideas; tiny: a small model made on the spot
 guards, logs  what watches a run, and where it is written
 proxy         a predictor of rewards, to save executions

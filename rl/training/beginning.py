@@ -75,12 +75,7 @@ def cards_of(config: TrainConfig, store: Path) -> list[StateCard]:
     """The help states to begin with, in the order of the store."""
     settings = config.states
     with StateStore.that_is_there(store) as there:
-        return [
-            card
-            for card in there.cards()
-            if (not settings.tasks or card.task in settings.tasks)
-            and (settings.reached or card.parent is None)
-        ]
+        return there.chosen(settings.tasks, reached=settings.reached)
 
 
 def model_of(config: TrainConfig, run: Path, store: Path, listener: Listener) -> str:

@@ -19,6 +19,8 @@ from mle_ideator.chat.hf import Transformers
 from mle_ideator.errors import UsageError
 from mle_ideator.idea_form import STOP
 from mle_ideator.messages import Message
+from mle_ideator.rl.training.adapters import adapted
+from mle_ideator.rl.training.answers import Reader
 from mle_ideator.rl.training.config import ModelConfig, WritingConfig
 from mle_ideator.rl.training.prompting import prompt_tokens
 from mle_ideator.rl.training.room import Room, room_of
@@ -55,11 +57,12 @@ class Policy:
         self.tokenizer, self._template = endpoint.tokenizer, endpoint.template
         known = endpoint.context_tokens
         self.room: Room = room_of(known, config.context_tokens, writing.answer_tokens)
-        self.model = _adapted(endpoint.model(), config)
+        self.model = adapted(_typed(endpoint.model(), config.dtype), config.lora_rank)
         self.device = self.model.device
         self._temperature, self._at_once = writing.temperature, writing.at_once
         self._ends = _end_tokens(self.model, self.tokenizer)
         self._pad = self._ends[0]
+        self._reader = Reader(self.tokenizer, self._ends)
 
     @property
     def weights(self) -> list[torch.nn.Parameter]:
@@ -112,7 +115,7 @@ class Policy:
         judged = self._judged(prompts, answers)
         entropies = judged.entropy.sum(1) / judged.mask.sum(1)
         return [
-            Written(prompt, tokens, logps[: len(tokens)], entropy, self._answer(tokens))
+            Written(prompt, tokens, logps[: len(tokens)], entropy, self._reader.answer(tokens))
             for prompt, tokens, logps, entropy in zip(
                 *(prompts, answers, judged.logps.tolist(), entropies.tolist()), strict=True
             )
@@ -125,15 +128,7 @@ class Policy:
             return tokens
         said = tokens[:end]
         # What follows a stop text was not written by the model; it fills the row.
-        return said if STOP in self._text(said) else tokens[: end + 1]
-
-    def _answer(self, tokens: list[int]) -> Answer:
-        text, stop, _ = self._text(tokens).partition(STOP)
-        ended = bool(stop) or (bool(tokens) and tokens[-1] in self._ends)
-        return Answer(text, len(tokens), cut=not ended)
-
-    def _text(self, tokens: list[int]) -> str:
-        return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
+        return said if self._reader.stops(said) else tokens[: end + 1]
 
     # -------------------------------------------------------------------------------- judging
 
@@ -188,23 +183,8 @@ class Policy:
         self.tokenizer.save_pretrained(folder)
 
 
-def _adapted(model: Any, config: ModelConfig) -> Any:
-    """All weights are trained, or low-rank adapters of every linear layer."""
-    if config.dtype != "auto":
-        model = model.to(getattr(torch, config.dtype))
-    model.requires_grad_(True)
-    if not config.lora_rank:
-        return model
-    try:
-        from peft import LoraConfig, get_peft_model
-    except ImportError as error:
-        raise UsageError(
-            "model.lora_rank needs peft: pip install 'mle-ideator[train]', or set it to 0."
-        ) from error
-    rank = config.lora_rank
-    return get_peft_model(
-        model, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
-    )
+def _typed(model: Any, dtype: str) -> Any:
+    return model if dtype == "auto" else model.to(getattr(torch, dtype))
 
 
 def _end_tokens(model: Any, tokenizer: Any) -> list[int]:

@@ -14,8 +14,8 @@ from trl import GRPOConfig
 
 from mle_ideator.errors import UsageError, unknown
 from mle_ideator.idea_form import STOP
+from mle_ideator.rl.training.adapters import adapters
 from mle_ideator.rl.training.config import TrainConfig
-from mle_ideator.rl.training.trl.contract import INSTALL
 from mle_ideator.rl.training.trl.processes import processes
 
 _DEFAULT_TIMEOUT_S = 1800
@@ -79,14 +79,7 @@ def lora(config: TrainConfig) -> Any:
     """Low-rank adapters of every linear layer, if wanted."""
     if not config.model.lora_rank:
         return None
-    try:
-        from peft import LoraConfig
-    except ImportError as error:
-        raise UsageError(f"model.lora_rank needs peft: {INSTALL}, or set it to 0.") from error
-    rank = config.model.lora_rank
-    return LoraConfig(
-        r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM"
-    )
+    return adapters(config.model.lora_rank)
 
 
 def _given(config: TrainConfig) -> dict[str, Any]:

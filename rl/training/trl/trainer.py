@@ -24,10 +24,10 @@ from trl import GRPOConfig, GRPOTrainer
 from mle_ideator.chat.templates import ChatTemplate
 from mle_ideator.errors import RuntimeFailure
 from mle_ideator.messages import Message
+from mle_ideator.rl.training.answers import Reader, stop_token
 from mle_ideator.rl.training.batches import Batch, groups_of
 from mle_ideator.rl.training.ground import Ground
 from mle_ideator.rl.training.prompting import prompt_tokens
-from mle_ideator.rl.training.trl.answers import Reader, stop_token
 from mle_ideator.rl.training.trl.processes import agreed, of_all, process, processes
 from mle_ideator.rl.training.trl.sampling import Rows, fullest, taught
 from mle_ideator.rl.training.trl.settings import states_of, updates_of

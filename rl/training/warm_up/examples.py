@@ -6,22 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mle_ideator.chat.hf import Transformers
-from mle_ideator.errors import UsageError
 from mle_ideator.idea_form import well_formed, wrong_revert
 from mle_ideator.ideators.prompted.messages import Form
-from mle_ideator.rl.states import StateStore
+from mle_ideator.rl.gists import Gist
 from mle_ideator.rl.training.prompting import answer_tokens, fitting_prompt
 from mle_ideator.rl.training.room import Room
 from mle_ideator.rl.training.warm_up.config import Ideas, Which
 from mle_ideator.rl.training.warm_up.ideas import Note
 from mle_ideator.rl.training.warm_up.shortening import shortened
-from mle_ideator.setups import implementer_of
 from mle_ideator.types import HelpState, Idea
-
-Gist = Callable[[Idea], str]
 
 
 class Example(NamedTuple):
@@ -106,20 +102,3 @@ class Reader:
         if prompt is None or len(answer) > min(self.room.answer, self.room.context - len(prompt)):
             return None
         return Example(id, prompt, answer)
-
-
-def gists_of(store: StateStore) -> Callable[[str], Gist | None]:
-    """How the implementer of a help state of the store tells ideas apart, if it says so."""
-    agents: dict[str, Any] = {}
-
-    def gist(state: str) -> Gist | None:
-        config = store.started(state).config
-        named = config["implementer"], config.get("implementer_options", {})
-        if repr(named) not in agents:
-            try:
-                agents[repr(named)] = implementer_of(*named)
-            except UsageError:  # it can not be made here, and nothing is executed
-                agents[repr(named)] = None
-        return getattr(agents[repr(named)], "gist", None)
-
-    return gist

@@ -22,15 +22,16 @@ from mle_ideator.chat.specs import needs
 from mle_ideator.config import dump_config
 from mle_ideator.errors import UsageError, unknown
 from mle_ideator.protocols import Ideator
+from mle_ideator.rl.gists import gists_of
 from mle_ideator.rl.opening import opened_rollouts
 from mle_ideator.rl.rollouts import Rollouts
 from mle_ideator.rl.states import StateStore
 from mle_ideator.rl.training.room import room_of
 from mle_ideator.rl.training.warm_up.config import Answers, Ideas, Progress, WarmedUp, WarmUpConfig
-from mle_ideator.rl.training.warm_up.examples import Example, Reader, gists_of, held_out_of
+from mle_ideator.rl.training.warm_up.examples import Example, Reader, held_out_of
 from mle_ideator.rl.training.warm_up.ideas import Asking, Note, Source, gathered
 from mle_ideator.rl.training.warm_up.sampling import drawn, judged, sample
-from mle_ideator.rl.training.warm_up.training import Passed, adapted, learn, merged
+from mle_ideator.rl.training.warm_up.training import Passed, learn, merged, ready
 from mle_ideator.rl.values import StateCard
 from mle_ideator.setups import ideator_of
 from mle_ideator.types import HelpState
@@ -56,7 +57,7 @@ def warm_up(config: WarmUpConfig, told: Told = lambda _: None) -> WarmedUp:
     endpoint = Transformers(config.model.removeprefix("hf:"))  # before ideas are paid for
     material = _material(endpoint, config, told)
     begun = time.monotonic()
-    model = adapted(_weights(endpoint), config)
+    model = ready(_weights(endpoint), config)
     learnt = learn(model, material.examples, material.measured_on, config, _passing(told))
     model, training_s = merged(model), time.monotonic() - begun
     begun = time.monotonic()
@@ -142,16 +143,11 @@ def _chosen(store: StateStore, config: WarmUpConfig) -> list[StateCard]:
     known = store.tasks()
     if missing := [task for task in config.tasks if task not in known]:
         raise UsageError(unknown("task of the help states", missing[0], known))
-    cards = [
-        card
-        for card in store.cards()
-        if (not config.tasks or card.task in config.tasks)
-        and (config.reached or card.parent is None)
-    ]
+    cards = store.chosen(config.tasks, reached=config.reached)
     if not cards:
         raise UsageError(f"{config.states} holds no help state; fill it with `collect`.")
     if config.limit is None or config.limit >= len(cards):
-        return list(cards)
+        return cards
     return Random(config.seed).sample(cards, config.limit)
 
 

@@ -13,6 +13,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from mle_ideator.errors import UsageError
+from mle_ideator.rl.training.adapters import adapted
 from mle_ideator.rl.training.warm_up.config import WarmUpConfig
 from mle_ideator.rl.training.warm_up.examples import Example
 
@@ -42,17 +43,10 @@ class Passed(NamedTuple):
     values: dict[str, float]
 
 
-def adapted(model: Any, config: WarmUpConfig) -> Any:
-    """Ready to be trained: all weights, or low-rank adapters of every linear layer (`peft`)."""
-    model = model.to(getattr(torch, config.dtype)).requires_grad_(True)
-    if not config.lora_rank:
-        return model
-    from peft import LoraConfig, get_peft_model
-
-    rank = config.lora_rank
-    wanted = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
+def ready(model: Any, config: WarmUpConfig) -> Any:
+    """To be trained: all weights, or adapters, drawn by the seed."""
     with _drawing(config.seed):
-        return get_peft_model(model, wanted)
+        return adapted(model.to(getattr(torch, config.dtype)), config.lora_rank)
 
 
 def merged(model: Any) -> Any:

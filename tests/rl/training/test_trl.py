@@ -25,10 +25,10 @@ from mle_ideator.idea_form import STOP
 from mle_ideator.messages import CallOptions, Message
 from mle_ideator.rl.reward import REWARDS, IdeaOutcome
 from mle_ideator.rl.training.advantages import advantages, informative
+from mle_ideator.rl.training.answers import Reader, stop_token
 from mle_ideator.rl.training.ground import Ground
 from mle_ideator.rl.training.listening import Listener
 from mle_ideator.rl.training.trl import contract
-from mle_ideator.rl.training.trl.answers import Reader, stop_token
 from mle_ideator.rl.training.trl.sampling import fullest, taught
 from mle_ideator.rl.training.trl.settings import grpo_config, states_of, updates_of
 from mle_ideator.rl.training.trl.trainer import GroundTrainer

@@ -1,4 +1,4 @@
-"""Where an answer ends, and what of a batch is learnt from."""
+"""What a model wrote, read as a server's client reads it: where the answer ends, and its text."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ class Reader:
 
         A server stops there; what a model goes on to write is no part of its answer.
         """
-        if STOP not in self._text(tokens):
+        if not self.stops(tokens):
             return len(tokens)
-        said = bisect_left(
-            range(len(tokens)), True, key=lambda size: STOP in self._text(tokens[:size])
-        )
+        said = bisect_left(range(len(tokens)), True, key=lambda size: self.stops(tokens[:size]))
         return said + (said < len(tokens) and tokens[said] in self._ends)
 
     def answer(self, tokens: Sequence[int]) -> Answer:
         text, stop, _ = self._text(tokens).partition(STOP)
         ended = bool(stop) or (bool(tokens) and tokens[-1] in self._ends)
         return Answer(text, len(tokens), cut=not ended)
+
+    def stops(self, tokens: Sequence[int]) -> bool:
+        """Is the stop text in them?"""
+        return STOP in self._text(tokens)
 
     def _text(self, tokens: Sequence[int]) -> str:
         return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
